@@ -61,6 +61,8 @@ impl TextKind {
 pub(crate) enum Item {
     /// A finished JSON body.
     Body(Vec<u8>),
+    /// A pause, so that the other side reads what follows by itself.
+    Pause,
     /// Text that becomes a `session/update` when it is written; until then more may be appended.
     Text {
         source: Arc<TextSource>,
@@ -74,6 +76,7 @@ impl Item {
         OVERHEAD
             + match self {
                 Self::Body(body) => body.len(),
+                Self::Pause => 0,
                 Self::Text { text, .. } => text.len(),
             }
     }
@@ -106,6 +109,11 @@ impl Outbox {
     /// Queues a body.
     pub fn push(&self, body: Vec<u8>) {
         self.add(|queue| queue.append(Item::Body(body)));
+    }
+
+    /// Queues a pause.
+    pub fn pause(&self) {
+        self.add(|queue| queue.append(Item::Pause));
     }
 
     /// Queues a piece of text, merged with the last item if that has the same source.

@@ -35,6 +35,11 @@ impl Peer {
         }
     }
 
+    /// Writes what follows a moment later, for clients that lose what they read together with an answer they wait for.
+    pub fn pause(&self) {
+        self.outbox().pause();
+    }
+
     /// Sends a piece of text as a `session/update`. While the other side is slow, it is merged with the piece before
     /// it.
     pub fn text(&self, source: &Arc<TextSource>, piece: &str) {

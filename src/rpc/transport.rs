@@ -25,6 +25,8 @@ const MESSAGES: usize = 256;
 const BUDGET: usize = 4 << 20;
 /// Data is written once this much is ready.
 const BATCH: usize = 64 << 10;
+/// How long a [`Peer::pause`] lasts: long enough for a client to take what came before.
+const PAUSE: Duration = Duration::from_millis(100);
 /// How long shutdown waits for a slow reader.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -245,9 +247,13 @@ fn write_loop(framing: Framing, peer: &Peer, mut output: impl Write) -> io::Resu
     let mut items = VecDeque::new();
     while peer.outbox().take(&mut items) {
         for item in items.drain(..) {
+            let pauses = matches!(item, Item::Pause);
             batch.add(&item);
-            if batch.bytes.len() >= BATCH {
+            if pauses || batch.bytes.len() >= BATCH {
                 batch.write(&mut output, peer)?;
+            }
+            if pauses {
+                thread::sleep(PAUSE);
             }
         }
         batch.write(&mut output, peer)?;
@@ -270,6 +276,7 @@ impl Batch {
         self.cost += item.cost();
         match item {
             Item::Body(body) => self.framing.write(&mut self.bytes, body),
+            Item::Pause => {}
             Item::Text { source, text } => {
                 self.scratch.clear();
                 text_update(&mut self.scratch, source, text);

@@ -142,7 +142,12 @@ impl Server {
             "textDocument/foldingRange" => call.now(Self::chat_folds),
             "textDocument/inlineCompletion" => call.until_cancelled(Self::inline_completion),
             "textDocument/hover" => call.later(Self::hover),
-            "workspace/executeCommand" => call.now(Self::execute),
+            "workspace/executeCommand" => {
+                let peer = call.server.peer.clone();
+                call.now(Self::execute);
+                // Eglot 1.9 and lsp-mode 8.0 wait for the answer, and lose the edit that follows it at once.
+                peer.pause();
+            }
             _ => call.responder.error(
                 ErrorCode::MethodNotFound,
                 format!("unknown method `{method}`"),

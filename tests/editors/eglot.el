@@ -74,12 +74,9 @@
                                             (list :textDocument (eglot--TextDocumentIdentifier) :range range
                                                   :context '(:diagnostics [] :triggerKind 1))))))
          (command (plist-get (tandem-wait title find) :command)))
-    ;; Not `jsonrpc-request': in Emacs 28 it leaves what follows its answer in the same chunk unread until more comes.
-    (let (answered)
-      (jsonrpc-async-request (eglot--current-server-or-lose) :workspace/executeCommand
-                             (list :command (plist-get command :command) :arguments (plist-get command :arguments))
-                             :success-fn (lambda (_) (setq answered t)))
-      (tandem-wait title (lambda () answered)))))
+    ;; As `eglot-code-actions' does: in Emacs 28 it leaves what follows its answer in the same chunk unread until more comes.
+    (jsonrpc-request (eglot--current-server-or-lose) :workspace/executeCommand
+                     (list :command (plist-get command :command) :arguments (plist-get command :arguments)))))
 
 (defun tandem-release (gate)
   "Let the model go on behind GATE."

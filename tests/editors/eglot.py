@@ -5,7 +5,8 @@
 
 Clients that know nothing of tandem, as Helix: what works here works by the standard alone. Each test is a function of
 eglot.el or lsp-mode.el, which runs in a batch Emacs on a project of its own: once in text-mode, and once where
-`markdown-mode` is installed, which makes the chat another mode. The last line is `N passed, N failed`.
+`markdown-mode` is installed, which makes the chat another mode. `screen` is played in a terminal, with keys. The last
+line is `N passed, N failed`.
 """
 
 import itertools
@@ -18,6 +19,7 @@ import tempfile
 
 from again import really_failed
 from helix_driver import CHAT, CODE, HERE, TANDEM, Model, model_environment
+from terminal import Terminal, Timeout
 
 EMACS = os.environ.get("EMACS", "emacs")
 EDIT = {"path": "src/lib.rs", "edits": [{"old_text": "a + b", "new_text": "a - b"}]}
@@ -31,6 +33,10 @@ TESTS = {
     ],
     "edit-is-allowed-by-a-code-action": [
         [{"call": {"id": "call_1", "name": "edit_file", "arguments": EDIT}}],
+        [{"text": "There you are."}],
+    ],
+    "screen": [
+        [{"words": "A long answer.\n" * 20}, {"call": {"id": "call_1", "name": "edit_file", "arguments": EDIT}}],
         [{"text": "There you are."}],
     ],
     "turn-is-undone-after-a-restart": [
@@ -94,10 +100,41 @@ def run(name, replies, mode):
         client = "lsp-mode.el" if name.startswith("lsp-mode") else "eglot.el"
         test = ["--load", str(HERE / client), "--funcall", f"tandem-test-{name}"]
         command = [EMACS, "-q", "--batch", *packages, *test]
+        if name == "screen":
+            quiet = ["--eval", "(setq native-comp-async-report-warnings-errors nil)"]
+            return on_screen([EMACS, "-q", "-nw", *quiet, *packages, *test[:2], "notes.tandem.md"], project, environment)
         process = subprocess.run(
             command, cwd=project, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120
         )
         return process.stdout, process.returncode == 0
+
+
+def on_screen(command, project, environment):
+    """What somebody sees in the last lines of a small terminal: the request, which is below the window, and each outcome."""
+    with Terminal(command, str(project), environment, columns=80, rows=24) as emacs:
+
+        def run(command, *answers):
+            emacs.keys("M-x")
+            for text in (command, *answers):
+                emacs.shows(r"(M-x|action.*:)\s*$")
+                emacs.type(text)
+                emacs.keys("Enter")
+
+        try:
+            emacs.shows("## You")
+            run("eglot")
+            emacs.shows("Connected!")
+            emacs.keys("M->")
+            emacs.type("Subtract, please.")
+            emacs.keys("C-x", "C-s")
+            emacs.shows(r"tandem: needs approval: Edit src/lib\.rs\s*$")
+            run("eglot-code-actions", "tandem: Allow: Edit src/lib.rs")
+            emacs.shows(r"tandem: done\s*$")
+            run("eglot-code-actions", "tandem: Undo the last turn")
+            emacs.shows(r"tandem: undid turn 1: src/lib\.rs\s*$")
+        except Timeout as missed:
+            return str(missed), False
+    return "", True
 
 
 def reason(output):

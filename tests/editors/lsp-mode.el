@@ -66,13 +66,10 @@
   "Take the code action that begins with TITLE, once it is offered: a server that has just started reads sessions."
   (let* ((is-it (lambda (action) (string-prefix-p title (gethash "title" action))))
          (action (tandem-wait title (lambda () (seq-find is-it (lsp-code-actions-at-point)))))
-         (command (gethash "command" action))
-         answered)
-    ;; Not `lsp-request': it drops what follows its answer in the same chunk.
-    (lsp-request-async "workspace/executeCommand"
-                       (list :command (gethash "command" command) :arguments (gethash "arguments" command))
-                       (lambda (_) (setq answered t)))
-    (tandem-wait title (lambda () answered))))
+         (command (gethash "command" action)))
+    ;; As `lsp-execute-code-action' does: it drops what follows its answer in the same chunk.
+    (lsp-request "workspace/executeCommand"
+                 (list :command (gethash "command" command) :arguments (gethash "arguments" command)))))
 
 (defun tandem-test-lsp-mode-answer ()
   "The answer streams below its prompt; what is typed below it is the next prompt."

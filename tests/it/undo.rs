@@ -681,6 +681,10 @@ fn lsp_only_clients_undo_and_keep_by_command() {
     edit_until(&mut client, &uri, &mut text, |text| {
         text.contains("*Allow*")
     });
+    assert_eq!(
+        client.next("window/showMessage")["params"]["message"],
+        "tandem: needs approval: Edit a.rs"
+    );
     client.ask(
         "workspace/executeCommand",
         json!({ "command": "tandem.allow", "arguments": [] }),

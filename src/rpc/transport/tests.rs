@@ -156,6 +156,39 @@ async fn outgoing_requests_end_with_an_answer_or_the_connection() {
     ));
 }
 
+/// Keeps each write by itself, and when it came.
+#[derive(Default)]
+struct Writes(Vec<(std::time::Instant, String)>);
+
+impl Write for Writes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        self.0.push((std::time::Instant::now(), text));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_follows_a_pause_is_written_later() {
+    let peer = Peer::default();
+    peer.notify("one", &Value::Null);
+    peer.notify("two", &Value::Null);
+    peer.pause();
+    peer.notify("three", &Value::Null);
+    peer.outbox().end();
+    let mut writes = Writes::default();
+    write_loop(Framing::Line, &peer, &mut writes).unwrap();
+    let [(first, before), (second, after)] = &writes.0[..] else {
+        panic!("{} writes", writes.0.len())
+    };
+    assert!(before.contains("two") && after.contains("three"));
+    assert!(*second - *first >= PAUSE);
+}
+
 #[tokio::test]
 async fn text_is_merged_for_slow_clients_without_loss() {
     let (mut client, peer, _inbox, writer) = connected(Framing::Line);

@@ -160,8 +160,17 @@ impl ChatFront {
         chat.finish();
         progress.end();
         if let Some((kind, message)) = message {
-            show_message(&self.connection.peer, kind, &message);
+            self.say(chat, kind, message);
         }
+    }
+
+    /// Shows a message behind what it is about: Eglot takes the place of each message with a word about the next edit.
+    fn say(&mut self, chat: ChatFile, kind: MessageType, message: String) {
+        let peer = self.connection.peer.clone();
+        self.streams.spawn(async move {
+            chat.seen().await;
+            show_message(&peer, kind, &message);
+        });
     }
 
     /// Keeps what a call gave back, for whoever wants to see it.
@@ -270,10 +279,16 @@ impl FrontEnd for ChatFront {
             self.hints.insert(request.call_id.clone(), uri);
         }
         if self.connection.can.asks {
-            show_request(self.connection.peer.clone(), request, chat)
-        } else {
-            Box::pin(std::future::ready(None))
+            return show_request(self.connection.peer.clone(), request, chat);
         }
+        if let Some(chat) = chat {
+            self.say(
+                chat,
+                MessageType::Info,
+                format!("tandem: needs approval: {title}"),
+            );
+        }
+        Box::pin(std::future::ready(None))
     }
 
     fn resolved(&mut self, call_id: &str, decision: &Permission) {
