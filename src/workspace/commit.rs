@@ -132,10 +132,7 @@ async fn commit_locked(
         }
         last = Some(plan.change);
     }
-    Err(FileError::Editor(
-        path.display(),
-        format!("{reason}; read it again, then repeat the change"),
-    ))
+    Err(FileError::Editor(path.display(), reason))
 }
 
 /// What a change does to the current text.
@@ -383,7 +380,7 @@ impl Now {
             return Ok(Attempt::Done(None));
         }
         Ok(Attempt::Again(
-            "another program keeps changing it".to_owned(),
+            "another program keeps changing it; repeat the change once that has ended".to_owned(),
         ))
     }
 }

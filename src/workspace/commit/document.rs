@@ -69,8 +69,10 @@ pub(super) async fn apply(
         (version, end) = (now.version, end.min(Instant::now() + SETTLE));
     }
     Ok(Attempt::Again(match applied {
-        Applied::Refused(reason) => format!("it refused {ATTEMPTS} times ({reason})"),
-        Applied::Yes => "it reported success, but the text did not change as requested".to_owned(),
+        Applied::Refused(reason) => {
+            format!("it refused {ATTEMPTS} times ({reason}); ask the user not to type in it for a moment, or to save and close it")
+        }
+        Applied::Yes => "it reported success, but the text did not change as requested; ask the user to save and close it".to_owned(),
     }))
 }
 

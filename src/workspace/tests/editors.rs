@@ -443,7 +443,9 @@ async fn an_editor_that_never_applies_an_edit_is_reported() {
     let error = commit(&workspace, "a", &edit("one", "two"))
         .await
         .unwrap_err();
-    assert!(error.to_string().contains("reported success"), "{error}");
+    let error = error.to_string();
+    assert!(error.contains("reported success"), "{error}");
+    assert!(error.ends_with("save and close it"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
