@@ -31,6 +31,7 @@ local api = vim.api
 ---@field changes tandem.Change[] by file and line
 ---@field private open boolean whether the old text is shown
 ---@field private list? integer id of the quickfix list
+---@field private listed? table[] what it contains
 ---@field private restores { review: tandem.Review, run: fun(), runs?: true }[] of all chats: the one that runs, and those that wait for it
 local Review = { restores = {} }
 Review.__index = Review
@@ -96,7 +97,11 @@ function Review:fill_list()
   local items = vim.tbl_map(function(change)
     return { filename = change.path, lnum = marks.rows(change) + 1, text = summary(change) }
   end, self.changes)
-  vim.fn.setqflist({}, 'r', { id = self.list, items = items })
+  -- A command that goes to an entry fails if the list changes while it opens the file.
+  if not vim.deep_equal(items, self.listed) then
+    self.listed = items
+    vim.fn.setqflist({}, 'r', { id = self.list, items = items })
+  end
   if #items == 0 then
     vim.cmd.cclose()
   end
@@ -313,7 +318,7 @@ function Review:toggle()
     self.open = not self.open
     if self.open then
       vim.fn.setqflist({}, ' ', { title = 'tandem changes' })
-      self.list = vim.fn.getqflist({ id = 0 }).id
+      self.list, self.listed = vim.fn.getqflist({ id = 0 }).id, nil
       self:draw()
       local win = api.nvim_get_current_win()
       vim.cmd('botright copen ' .. math.min(#self.changes, 10))
