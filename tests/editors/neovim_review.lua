@@ -270,7 +270,7 @@ function M.test(t, model, use)
       return vim.fn.getqflist({ winid = 0 }).winid ~= 0
     end)
     vim.cmd('silent wall')
-    vim.cmd('enew | bwipeout ' .. buf)
+    vim.cmd('enew | bunload ' .. buf)
     vim.cmd('cc 2')
     t.equal({ vim.fs.basename(api.nvim_buf_get_name(0)), vim.fn.line('.') }, { 'main.rs', 9 })
     t.equal(vim.fn.getqflist({ idx = 0 }).idx, 2)

@@ -98,7 +98,10 @@ function Review:fill_list()
     return { filename = change.path, lnum = marks.rows(change) + 1, text = summary(change) }
   end, self.changes)
   -- A command that goes to an entry fails if the list changes while it opens the file.
-  if not vim.deep_equal(items, self.listed) then
+  local is_bound = vim.iter(vim.fn.getqflist()):all(function(entry)
+    return api.nvim_buf_is_valid(entry.bufnr)
+  end)
+  if not is_bound or not vim.deep_equal(items, self.listed) then
     self.listed = items
     vim.fn.setqflist({}, 'r', { id = self.list, items = items })
   end
