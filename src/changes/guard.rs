@@ -20,7 +20,8 @@ use cap_std::fs::Dir;
 
 pub(super) use self::git::{git_folder, worktree};
 pub(super) use self::state::{
-    below, besides_state, git_state, is_below_link, is_repository, repositories as repositories_in,
+    below, besides_state, files_below, folders_of_others, git_state, is_below_link, is_repository,
+    repositories as repositories_in,
 };
 pub(super) use self::survey::{Holds, Survey, search};
 use super::change_set::Entry;

@@ -24,6 +24,8 @@ const FOLDERS: [&str; 6] = [
 ];
 /// Folders in it that are neither state nor objects.
 const BESIDES: [&str; 4] = ["", "hooks", "info", "objects/info"];
+/// Folders in it with looks of their own.
+const LOOKED_AT: [&str; 5] = ["hooks", "info", "logs", "modules", "objects"];
 /// At most this many files are examined: larger repositories have most of their refs packed.
 const MOST: usize = 20_000;
 
@@ -95,6 +97,18 @@ pub(crate) fn besides_state(dir: &Dir, repository: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// The folders of a repository that are not git's own: others keep there what may exist nowhere else, such as the objects
+/// of git-lfs that were not pushed yet.
+pub(crate) fn folders_of_others(dir: &Dir, repository: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<_> = folders(dir, repository).collect();
+    let is_own = |name: &&str| FOLDERS.contains(name) || LOOKED_AT.contains(name);
+    found.retain(|path| {
+        let name = path.file_name().and_then(OsStr::to_str);
+        name.is_none_or(|name| !is_own(&name))
+    });
+    found
+}
+
 /// Whether a file of this name in a repository's folder is state: the index, packed refs, and all that git names in
 /// capitals (`HEAD`, `MERGE_MSG`, `REBASE_HEAD`) but what a person last wrote or fetched.
 fn is_state(name: &OsStr) -> bool {
@@ -145,7 +159,7 @@ pub(crate) fn below(dir: &Dir, folder: &Path, most: usize) -> Vec<(PathBuf, File
     found
 }
 
-fn files_below(dir: &Dir, folder: &Path) -> impl Iterator<Item = PathBuf> {
+pub(crate) fn files_below(dir: &Dir, folder: &Path) -> impl Iterator<Item = PathBuf> {
     let found = (!is_linked(dir, folder)).then(|| below(dir, folder, MOST));
     let found = found.into_iter().flatten();
     found.filter_map(|(path, kind)| (!kind.is_dir()).then_some(path))

@@ -13,9 +13,10 @@ use cap_std::fs::{Dir, Metadata};
 
 use super::Look;
 use super::folder::Known;
+use super::repository::is_small;
 use crate::changes::backup::{Backup, COPIED, is_hash};
 use crate::changes::change_set::{Entry, EntryChange};
-use crate::changes::guard::{besides_state, is_below_link};
+use crate::changes::guard::{besides_state, files_below, folders_of_others, is_below_link};
 use crate::domain::lock;
 use crate::workspace::stamp::{Stamp, dependable};
 use crate::workspace::walk::Queue;
@@ -26,8 +27,6 @@ const PACKS: &str = "pack";
 /// Of this many objects of a folder in which no name has changed, a look checks that they were not overwritten in place:
 /// git makes objects read-only, and packs them long before a folder has more.
 const CHECKED: usize = 16;
-/// A larger log or setting, in bytes, is not stored.
-const FILE: u64 = 16 << 20;
 /// The permission bits of objects.
 const MODE: u32 = 0o444;
 
@@ -229,7 +228,8 @@ impl Look<'_> {
         Ok(Some((listed, overwritten)))
     }
 
-    /// The logs, settings, hooks and caches of a repository. What is new, different or gone is among the changes; a log that
+    /// The logs, settings, hooks and caches of a repository, and the folders that others have in it; large ones are left
+    /// out. What is new, different or gone is among the changes; a log that
     /// became longer says what happened, an undo included.
     fn files_of_git(
         &self,
@@ -239,7 +239,17 @@ impl Look<'_> {
         before: Option<&Objects>,
     ) -> HashMap<PathBuf, Known> {
         let mut files = HashMap::new();
-        for relative in besides_state(root.dir(), folder) {
+        let (small, large): (Vec<_>, Vec<_>) = folders_of_others(root.dir(), folder)
+            .into_iter()
+            .partition(|path| is_small(root.dir(), path));
+        for path in large {
+            self.left_out(root.real().join(path));
+        }
+        let of_others = small.iter().flat_map(|path| files_below(root.dir(), path));
+        for relative in besides_state(root.dir(), folder)
+            .into_iter()
+            .chain(of_others)
+        {
             let path = root.real().join(&relative);
             let Ok(found) = root.dir().symlink_metadata(&relative) else {
                 continue;
@@ -297,7 +307,7 @@ impl Look<'_> {
         found: &Metadata,
         backup: &Backup,
     ) -> Option<Known> {
-        if found.len() > FILE {
+        if found.len() > COPIED {
             return None;
         }
         let bytes = root.dir().read(relative).ok()?;

@@ -20,6 +20,29 @@ fn ignored_folders_are_excluded_and_their_removal_is_reported() {
 }
 
 #[test]
+fn folders_of_others_in_a_repository_are_undone_if_they_are_small() {
+    let mut scene = Scene::new();
+    scene.run(
+        "mkdir -p .git/lfs/objects/4d .git/annex && echo unpushed > .git/lfs/objects/4d/4d7a && \
+         truncate -s 70M .git/annex/large",
+    );
+    scene.snapshots.look();
+    let coverage = scene.snapshots.coverage().unwrap().clone();
+    let large = scene.root().canonicalize().unwrap().join(".git/annex");
+    assert!(
+        coverage.left_out.contains(&large) && coverage.left_out.len() == 2,
+        "{coverage:?}"
+    );
+    let changes = scene.changes("rm -rf .git/lfs .git/annex");
+    assert_eq!(scene.snapshots.lost(&coverage), [large]);
+    let object = scene.root().join(".git/lfs/objects/4d/4d7a");
+    assert!(!object.exists());
+    let reverted = scene.revert(&changes);
+    assert!(reverted.left.is_empty(), "{:?}", reverted.left);
+    assert_eq!(fs::read_to_string(object).unwrap(), "unpushed\n");
+}
+
+#[test]
 fn tracked_files_in_ignored_folders_are_undone() {
     let add = "git add -f target/kept target/sub/kept; git update-index --skip-worktree notes.txt; git commit -qm kept";
     for setup in [
