@@ -13,7 +13,7 @@ use crate::domain::{Failure, Limits};
 use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Known, ModelInfo, Provider, TimeLimits};
 use crate::process::{Dialect, Surroundings};
 use crate::tools::{self, Editing, Redactor, Tool, mcp};
-use crate::workspace::{Editor, Skill, Workspace, skills};
+use crate::workspace::{Editor, Skill, Workspace, native, skills};
 
 /// Everything a session is made of.
 pub struct Setup {
@@ -107,6 +107,13 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         .map(|root| root.path().to_owned())
         .collect();
     let remembered = remembered(settings, &workspace);
+    let mut own = own(settings);
+    own.retain(|path| {
+        workspace
+            .roots()
+            .iter()
+            .any(|root| path.starts_with(root.real()))
+    });
     let own_files = settings
         .config_file()
         .and_then(|file| file.parent().map(Path::to_owned));
@@ -127,7 +134,8 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         offers_import: false,
         mode: settings.mode,
         policy: Policy::new(&allow, &rules.ask, &rules.deny)
-            .fail_closed(settings.problems.iter().any(Problem::hides_restrictions)),
+            .fail_closed(settings.problems.iter().any(Problem::hides_restrictions))
+            .guarding(own),
         remembered,
         secrets,
         limits: settings.limits,
@@ -144,6 +152,17 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
     }
 }
 
+/// tandem's own files and folders, which may be links into a repository of somebody's settings.
+fn own(settings: &Settings) -> Vec<PathBuf> {
+    let own = settings.state_dir.clone().into_iter();
+    let own = own.chain(settings.config_file());
+    own.filter_map(|path| {
+        let real = native::canonical(&path).ok();
+        real.or_else(|| native::canonical_folder(&path))
+    })
+    .collect()
+}
+
 /// The environment of a session's commands.
 pub fn surroundings(settings: &Settings) -> Surroundings {
     let environment = settings.environment();
@@ -152,12 +171,7 @@ pub fn surroundings(settings: &Settings) -> Surroundings {
         program: environment.program().map(Path::to_owned),
         state: settings.state_dir.clone(),
         session: None,
-        hidden: settings
-            .state_dir
-            .clone()
-            .into_iter()
-            .chain(settings.config_file())
-            .collect(),
+        hidden: own(settings),
         timeout: Some(settings.command_timeout),
     }
 }

@@ -245,6 +245,11 @@ impl Target {
         }
     }
 
+    fn is_in(&self, folders: &[PathBuf]) -> bool {
+        let path = Path::new(&self.absolute);
+        folders.iter().any(|folder| path.starts_with(folder))
+    }
+
     fn is_meant(&self, rule: &Rule) -> bool {
         rule.has_path(&self.relative) || rule.has_path(&self.absolute)
     }
@@ -335,6 +340,8 @@ pub struct Policy {
     deny: Vec<Rule>,
     /// Whether a rule that would have restricted something is invalid: every call requires approval, in every mode.
     is_broken: bool,
+    /// tandem's own files and folders in the workspace, without symlinks: a call about them requires approval, in every mode.
+    own: Vec<PathBuf>,
 }
 
 impl Policy {
@@ -352,7 +359,15 @@ impl Policy {
             allow: read(allow),
             ask: found.0,
             deny: found.1,
+            own: Vec::new(),
         }
+    }
+
+    /// The policy, with approval required for every call that reads or changes what is tandem's own.
+    #[must_use]
+    pub fn guarding(mut self, own: Vec<PathBuf>) -> Self {
+        self.own = own;
+        self
     }
 
     /// The policy, with approval required for every call if restricting rules may be missing.
@@ -404,6 +419,7 @@ impl Policy {
             || self.is_broken
             || facts.cautious
             || facts.is_question
+            || facts.targets.iter().any(|target| target.is_in(&self.own))
             || touch(&self.ask, facts) != Touch::Not
         {
             return Verdict::Ask;

@@ -23,7 +23,7 @@ pub(crate) fn uri_of(path: &Path) -> Option<String> {
 }
 
 /// The path with the symlinks of its folder resolved, as far as that exists.
-pub(super) fn canonical_folder(path: &Path) -> Option<PathBuf> {
+pub(crate) fn canonical_folder(path: &Path) -> Option<PathBuf> {
     let mut above = path.ancestors().skip(1);
     let (folder, real) = above.find_map(|folder| Some((folder, canonical(folder).ok()?)))?;
     Some(real.join(path.strip_prefix(folder).ok()?))

@@ -85,7 +85,12 @@ const PROTECTED_NAMES: &[&str] = &[
 ];
 
 /// Protects what has the second name in a folder with the first.
-const PROTECTED_PAIRS: &[[&str; 2]] = &[[".github", "workflows"], [".hg", "hgrc"]];
+const PROTECTED_PAIRS: &[[&str; 2]] = &[
+    [".github", "workflows"],
+    [".hg", "hgrc"],
+    // tandem's own, in a repository of somebody's settings
+    ["tandem", "config.toml"],
+];
 
 const SECRET_NAMES: &[&str] = &[
     "id_rsa",
@@ -194,6 +199,7 @@ mod tests {
             "src/.dir-locals-2.el",
             "sub/.hg/hgrc",
             "mise.toml",
+            "dotfiles/tandem/config.toml",
         ] {
             assert!(is_protected(Path::new(path)), "{path}");
         }

@@ -110,6 +110,23 @@ fn a_call_beside_prose_changes_nothing_unless_a_person_allows_it() {
 }
 
 #[test]
+fn what_is_tandems_own_requires_approval_in_every_mode() {
+    let own = vec!["/work/settings/tandem".into(), "/work/mine.toml".into()];
+    let guarding = policy(&["edit_file", "read_file"], &[], &[]).guarding(own);
+    for path in ["settings/tandem/permissions/x.json", "mine.toml"] {
+        let read = Facts {
+            targets: vec![target(path)],
+            ..facts("read_file", ToolKind::Read)
+        };
+        for mode in [Ask, Edit, Auto] {
+            check(&guarding, mode, &edit(path), "ask");
+            check(&guarding, mode, &read, "ask");
+        }
+    }
+    check(&guarding, Ask, &edit("settings/tandem.md"), "allow");
+}
+
+#[test]
 fn modes_decide_without_a_rule() {
     let none = Policy::default();
     let read = facts("read_file", ToolKind::Read);
