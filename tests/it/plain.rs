@@ -892,7 +892,7 @@ fn a_chat_file_continues_its_session_after_a_restart() {
     assert!(request.contains("old_text"), "with its calls: {request}");
     assert!(!request.contains("from the chat file"), "{request}");
     for said in [
-        "tandem: restored what was rejected: a.rs",
+        "tandem: restored changes: a.rs",
         "tandem: undid turn 1: a.rs",
     ] {
         command(&mut client, "tandem.undo", json!([]));

@@ -280,7 +280,7 @@ fn undo_restores_a_rejected_hunk_before_it_undoes_the_turn() {
     world.write("a.rs", "a\nb\n// mine\nc\nd\nE\n");
     let restored = undo(&mut client, &session);
     assert_eq!(
-        restored["result"]["message"], "restored what was rejected: a.rs",
+        restored["result"]["message"], "restored changes: a.rs",
         "{restored}"
     );
     assert_eq!(world.read("a.rs"), "A\nb\n// mine\nc\nd\nE\n");
@@ -912,7 +912,7 @@ fn undo_restores_what_a_restore_reverted_after_it_undid_the_next_turn() {
     let restored = undo(&mut client, &session);
     assert_eq!(
         restored["result"]["message"],
-        "restored what was rejected: a.rs, b.rs"
+        "restored changes: a.rs, b.rs"
     );
     assert_eq!(
         (world.read("a.rs"), world.read("b.rs")),

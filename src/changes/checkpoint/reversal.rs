@@ -111,10 +111,7 @@ impl Checkpoints {
         workspace: &Workspace,
         index: usize,
     ) -> Result<Reviewed, ReviewError> {
-        let (did, these) = (
-            "restored what was rejected",
-            "restored these rejected changes of yours",
-        );
+        let (did, these) = ("restored changes", "restored these changes of yours");
         self.revert_as(workspace, index, "restored", did, these)
             .await
     }

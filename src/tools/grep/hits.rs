@@ -226,7 +226,7 @@ impl Hits {
                 ""
             };
             report += &format!(
-                "[not searched, may contain secrets or a rule restricts reading: {}{more}]\n",
+                "[not searched, because they may contain secrets or a rule restricts them: {}{more}]\n",
                 names.join(", ")
             );
         }

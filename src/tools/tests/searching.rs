@@ -210,7 +210,7 @@ async fn grep_skips_binaries_and_reports_skipped_secrets() {
         ("a.txt", "key=2\n"),
         ("late", &format!("key=3\n{}\0", "x".repeat(200_000))),
     ]);
-    let expected = "a.txt\n1:key=2\n\n[1 matching line in 1 file]\n[not searched, may contain secrets or a rule restricts reading: .env, home/.ssh/deep/config]\n";
+    let expected = "a.txt\n1:key=2\n\n[1 matching line in 1 file]\n[not searched, because they may contain secrets or a rule restricts them: .env, home/.ssh/deep/config]\n";
     place
         .check("grep", json!({"pattern": "key"}), expected)
         .await;

@@ -94,7 +94,7 @@ fn what_was_undone_or_rejected_follows_too() {
     let redone = redo(&mut client, &session);
     assert_eq!(redone["result"]["message"], "redid turn 2: d.rs");
     let restored = undo(&mut client, &session);
-    let message = "restored what was rejected: d.rs";
+    let message = "restored changes: d.rs";
     assert_eq!(restored["result"]["message"], message);
     assert_eq!(world.read("d.rs"), all);
 }

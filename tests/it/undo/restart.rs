@@ -63,10 +63,7 @@ fn settled_hunks_stay_settled_after_a_restart() {
         [5]
     );
     let restored = undo(&mut client, &session);
-    assert_eq!(
-        restored["result"]["message"],
-        "restored what was rejected: a.rs"
-    );
+    assert_eq!(restored["result"]["message"], "restored changes: a.rs");
     let undone = undo(&mut client, &session);
     assert_eq!(undone["result"]["message"], "undid turn 1: a.rs");
     assert_eq!(world.read("a.rs"), numbers.replace("1\n", "one\n"));
@@ -118,14 +115,14 @@ fn rejections_can_be_undone_after_a_restart() {
     );
     assert_eq!(
         undo(&mut client, &session)["result"]["message"],
-        "restored what was rejected: a.rs"
+        "restored changes: a.rs"
     );
     assert!(world.read("a.rs") == "A\n" && !is_there("new/b.rs"));
 
     let mut client = restarted(client, &world, &session);
     assert_eq!(
         undo(&mut client, &session)["result"]["message"],
-        "restored what was rejected: new/b.rs",
+        "restored changes: new/b.rs",
         "what was restored is no longer rejected"
     );
     assert_eq!(world.read("new/b.rs"), "b\n");
@@ -157,7 +154,7 @@ fn what_a_restore_reverted_can_be_restored_after_a_restart() {
     assert!(!is_there("a.rs") && !is_there("b.rs"));
     assert_eq!(
         undo(&mut client, &session)["result"]["message"],
-        "restored what was rejected: a.rs"
+        "restored changes: a.rs"
     );
     assert_eq!(world.read("a.rs"), "a\n");
 }
@@ -196,7 +193,7 @@ fn what_was_undone_can_be_redone_after_a_restart_until_a_turn_changes_something(
     let mut client = restarted(client, &world, &session);
     assert_eq!(
         undo(&mut client, &session)["result"]["message"],
-        "restored what was rejected: a.rs, c.rs"
+        "restored changes: a.rs, c.rs"
     );
     assert!(is_there("a.rs") && is_there("c.rs"));
 }
