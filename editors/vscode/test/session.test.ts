@@ -78,7 +78,7 @@ function open(stage: Stage, file = join(folder, `made/${++windows}.json`)) {
 async function conversation() {
   const opened = open(new Stage());
   const { stage, conversations } = opened;
-  const turn = conversations.current.prompt({ text: "old question", attachments: [] });
+  const turn = (await conversations.shown()).prompt({ text: "old question", attachments: [] });
   (await stage.take("session/new")).resolve({ sessionId: "old" });
   const prompt = await stage.take("session/prompt");
   stage.says("old", "agent_message_chunk", "old answer");
