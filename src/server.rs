@@ -219,6 +219,7 @@ impl Server {
                 Some(found) = self.chats.earlier.join_next() => {
                     self.resume_earlier(found.ok().flatten());
                 }
+                Some(Ok(created)) = self.chats.created.join_next() => self.chat_created(created),
                 Some(uri) = self.chats.saves.next(), if self.chats.earlier.is_empty() => {
                     self.chat_saved(&uri);
                 }

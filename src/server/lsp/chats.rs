@@ -1,6 +1,7 @@
 //! Chat files: each is a conversation of an editor that has only LSP.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
@@ -39,6 +40,8 @@ pub(in crate::server) struct Chats {
     pub saves: Saves,
     /// The sessions of earlier servers that are looked for.
     pub earlier: JoinSet<Option<Found>>,
+    /// Files of new chats, with the prompt that is written into each.
+    pub created: JoinSet<io::Result<(String, Prompt)>>,
 }
 
 /// A session of an earlier server that a chat file shows.
@@ -277,18 +280,32 @@ impl Server {
         };
         self.prepare(&uri)?;
         let text = format!("{YOU}\n\n{}\n", words.trim());
-        let shown = uri.clone();
-        let (peer, can) = (self.peer.clone(), self.client.can);
-        self.tasks.spawn(async move {
-            if let Err(problem) = create(folder, &name, text).await {
-                let message = format!("tandem cannot write the chat file: {problem}");
-                show_message(&peer, MessageType::Error, &message);
-            } else if can.shows_documents {
-                let params = json!({ "uri": shown, "external": false, "takeFocus": true });
-                let _shown = peer.request("window/showDocument", &params).await;
-            }
+        self.chats.created.spawn(async move {
+            let written = create(folder, &name, text).await;
+            written.map(|()| (uri, prompt))
         });
-        self.converse(&uri, prompt)
+        Ok(())
+    }
+
+    /// The file of a new chat has its prompt, which is sent: an answer is written behind it.
+    pub(in crate::server) fn chat_created(&mut self, created: io::Result<(String, Prompt)>) {
+        let sent = match created {
+            Ok((uri, prompt)) => {
+                let sent = self.converse(&uri, prompt);
+                if self.client.can.shows_documents {
+                    let peer = self.peer.clone();
+                    let params = json!({ "uri": uri, "external": false, "takeFocus": true });
+                    self.tasks.spawn(async move {
+                        let _shown = peer.request("window/showDocument", &params).await;
+                    });
+                }
+                sent.map_err(|problem| problem.message)
+            }
+            Err(problem) => Err(format!("tandem cannot write the chat file: {problem}")),
+        };
+        if let Err(message) = sent {
+            show_message(&self.peer, MessageType::Error, &message);
+        }
     }
 
     /// The conversation of a chat file, started if there is none.
@@ -370,7 +387,7 @@ impl Server {
     }
 }
 
-async fn create(folder: PathBuf, name: &str, text: String) -> std::io::Result<()> {
+async fn create(folder: PathBuf, name: &str, text: String) -> io::Result<()> {
     StateFolder::open(folder)
         .await?
         .write(name, text.into_bytes())
