@@ -184,13 +184,19 @@ impl Documents {
         })
     }
 
-    /// Looks whether a document that was opened has the text of its file.
+    /// Looks at the file of a document that was opened: what it is reverted to is no unsaved text either.
     pub async fn look_at_file(&self, uri: &str) {
         if let Some(document) = self.get(uri)
             && let Some(path) = document.path.clone()
-            && disk::blocking(move || decoded(&path)).await.as_deref() == Some(&document.text)
+            && let Some(text) = disk::blocking(move || decoded(&path)).await
+            && let Some(buffer) = self.state().open.get_mut(uri)
         {
-            self.note_stored(&document);
+            let text = if text == *document.text {
+                Arc::clone(&document.text)
+            } else {
+                text.into()
+            };
+            buffer.stored.get_or_insert(text);
         }
     }
 

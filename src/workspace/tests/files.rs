@@ -430,15 +430,16 @@ async fn what_is_left_of_a_file_that_nobody_read_is_not_unsaved_even_after_a_rev
         std::fs::remove_file(fixture.path(name)).unwrap();
     }
     let mut version = 1;
-    let mut open_after = |text: &str| {
+    let mut unsaved_after = |uri: &str, text: &str| {
         version += 1;
         let change = ContentChange {
             range: None,
             text: text.to_owned(),
         };
-        documents.change(&file, version, &[change]);
+        documents.change(uri, version, &[change]);
         documents.all().len()
     };
-    assert_eq!(open_after("typed\n"), 2);
-    assert_eq!(open_after("saved\n"), 1, "only what was typed before");
+    assert_eq!(unsaved_after(&file, "typed\n"), 2);
+    assert_eq!(unsaved_after(&file, "saved\n"), 1);
+    assert_eq!(unsaved_after(&restored, "saved\n"), 0);
 }

@@ -18,6 +18,7 @@ export const USER_SETTINGS = {
   "remote.autoForwardPorts": false, // else it warns of the many that other programs open
   "telemetry.telemetryLevel": "off",
   "terminal.integrated.gpuAcceleration": "off", // its text is in the page then
+  "typescript.updateImportsOnFileMove.enabled": "never", // else a dialog asks once a file was renamed
   "update.mode": "none",
   "security.workspace.trust.enabled": false,
   "window.commandCenter": false,
