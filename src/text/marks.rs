@@ -434,8 +434,9 @@ pub(crate) fn is_odd(text: &str) -> bool {
 
 fn without_namespace(inside: &str) -> Option<&str> {
     let name = inside.strip_prefix('/').unwrap_or(inside);
-    if let Some((space, rest)) = name.split_once('_')
-        && space.chars().all(|c| c.is_ascii_alphanumeric())
+    let behind = name.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
+    let (space, _) = name.split_at(name.len() - behind.len());
+    if let Some(rest) = behind.strip_prefix('_')
         && !space.is_empty()
         && !words().any(|word| word.eq_ignore_ascii_case(space))
         && SPACED

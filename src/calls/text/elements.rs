@@ -167,9 +167,6 @@ fn parameter(text: &str) -> Option<(&str, &str, &str)> {
 
 /// A value up to the end of its parameter: the first end that another parameter or the end of the call follows.
 fn up_to<'a>(text: &'a str, end: &'a str) -> Option<(&'a str, &'a str)> {
-    let ends: Vec<(&str, &str)> = marks::all(text, end)
-        .map(|(from, to)| (text.split_at(from).0, text.split_at(to).1))
-        .collect();
     let is_last = |rest: &str| {
         let rest = rest.trim_start();
         let begins = |next: &&str| marks::after(rest, next).is_some();
@@ -179,8 +176,11 @@ fn up_to<'a>(text: &'a str, end: &'a str) -> Option<(&'a str, &'a str)> {
                 .chain([PARAM.0, "</function", "</invoke", "</tool", "</call"])
                 .any(|next| begins(&next))
     };
-    let last = ends.iter().find(|(_, rest)| is_last(rest));
-    last.or(ends.first()).copied()
+    let mut ends =
+        marks::all(text, end).map(|(from, to)| (text.split_at(from).0, text.split_at(to).1));
+    let first = ends.next()?;
+    let mut all = std::iter::once(first).chain(ends);
+    Some(all.find(|(_, rest)| is_last(rest)).unwrap_or(first))
 }
 
 /// `<KEY>VALUE</KEY>`.

@@ -122,3 +122,10 @@ fn ends_that_nothing_begins_are_cut_off() {
         assert_eq!(without_ends(text), text);
     }
 }
+
+/// A reader that looks at the rest of the text for each mark would take hours.
+#[test]
+fn many_tags_are_searched_in_linear_time() {
+    let tags = "<parameter=a>".repeat(100_000);
+    assert_eq!(find(&tags, "<tool_call>"), None);
+}
