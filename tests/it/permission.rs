@@ -454,7 +454,7 @@ fn rules_apply_to_reading_and_all_names_of_a_file() {
         "{told}"
     );
     // A search is no way around them.
-    let left_out = told.matches("a rule restricts reading: ").count();
+    let left_out = told.matches("a rule restricts them: ").count();
     assert_eq!(left_out, 2, "{told}");
     let request = world.rehearsal().requests().remove(0);
     let listed = request["tools"].to_string();
