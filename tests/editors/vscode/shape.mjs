@@ -89,7 +89,7 @@ export function shapeChecks({ bench, model, picture }) {
     await chat.locator(".notice", { hasText: /Undid turn \d+ \(“Say three\.”\)/ }).waitFor();
     assert.equal(notes(), "one");
     await bench.command("tandem: Undo Last Turn");
-    await chat.locator(".notice", { hasText: "Restored what was rejected: notes.txt" }).waitFor();
+    await chat.locator(".notice", { hasText: "Restored changes: notes.txt" }).waitFor();
     assert.equal(notes(), "two", "what the edited message took back is not lost");
     await bench.page.locator(".pane .monaco-list-row", { hasText: "Write two." }).waitFor();
   }

@@ -50,9 +50,9 @@ export function undoChecks({ bench, model, picture }) {
     await bench.command("tandem: Reject Change");
     await bench.editor.locator(".view-line", { hasText: "return count < 10" }).waitFor();
     await bench.command("tandem: Undo Last Turn or Rejection");
-    await notice("Restored what was rejected: src/stock.ts").waitFor();
+    await notice("Restored changes: src/stock.ts").waitFor();
     await bench.bufferIs(changed);
-    await exactly(notice("Restored what was rejected").getByRole("button"), 0); // to reject it again, it is rejected again
+    await exactly(notice("Restored changes").getByRole("button"), 0); // to reject it again, it is rejected again
     await bench.command("tandem: Undo Last Turn");
     await notice("Undid turn 1 (“Rename count to pieces.”)").getByRole("button", { name: "Redo" }).waitFor();
     await bench.bufferIs(typed);
@@ -124,11 +124,11 @@ export function undoChecks({ bench, model, picture }) {
     const toast = page.locator(".notifications-toasts .notification-list-item", { hasText: "rejected:" }).first();
     await picture("rejected");
     await toast.getByRole("button", { name: "Undo" }).click();
-    await notice("Restored what was rejected:").last().waitFor();
+    await notice("Restored changes:").last().waitFor();
     changed(MADE.slice(1));
     await row("b.ts").waitFor(); // under review again
     await bench.command("tandem: Undo Last Turn or Rejection");
-    await notice("Restored what was rejected: many/a.ts").waitFor();
+    await notice("Restored changes: many/a.ts").waitFor();
     await page.locator(".statusbar-item", { hasText: /tandem: Auto\s*5/ }).waitFor(); // it is listed last, out of view
     changed(MADE);
     await bench.command("tandem: Keep All");
