@@ -156,7 +156,7 @@ end
 ---@return integer[]? widths nil if there are too many columns
 local function fit(natural, words, room)
   for longest = MAX_WORD_WIDTH, MIN_CELL_WIDTH, -1 do
-    for most = math.min(vim.fn.max(natural), room), MIN_CELL_WIDTH, -1 do
+    for most = math.max(MIN_CELL_WIDTH, math.min(vim.fn.max(natural), room)), MIN_CELL_WIDTH, -1 do
       local widths, total = {}, 1
       for column, width in ipairs(natural) do
         widths[column] = math.min(width, math.max(most, math.min(words[column], longest)))
