@@ -40,7 +40,16 @@ struct State {
     /// The document that was opened or changed last.
     newest: String,
     /// Texts that a pending edit should produce, and whether they were seen.
-    expected: HashMap<String, (Arc<str>, bool)>,
+    expected: Expected,
+}
+
+type Expected = HashMap<String, (Arc<str>, bool)>;
+
+/// Notes that `uri` has `text` now. An editor that reads a file again may close and open it.
+fn see(expected: &mut Expected, uri: &str, text: &str) {
+    if let Some((expected, seen)) = expected.get_mut(uri) {
+        *seen |= **expected == *text;
+    }
 }
 
 /// An open document at one version.
@@ -121,6 +130,7 @@ impl Documents {
         let mut state = self.state();
         state.open.insert(uri.to_owned(), buffer);
         uri.clone_into(&mut state.newest);
+        see(&mut state.expected, uri, text);
         drop(state);
         self.announce();
     }
@@ -147,9 +157,7 @@ impl Documents {
                 &buffer.text
             }
         };
-        if let Some((expected, seen)) = expected.get_mut(uri) {
-            *seen |= **expected == **text;
-        }
+        see(expected, uri, text);
         uri.clone_into(newest);
         drop(state);
         self.announce();

@@ -1,6 +1,7 @@
 //! Editors as they behave: some refuse a stale edit, some skip it and report success, some are slow.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -473,6 +474,37 @@ async fn an_editor_that_never_returns_a_text_does_not_block() {
         .await
         .unwrap_err();
     assert_eq!(fixture.bytes("a.txt"), b"maybe old");
+}
+
+/// Like Neovim: it reads the file again instead, and closes and opens it with the version that it had.
+struct Rereads(Documents, String, AtomicUsize);
+
+impl Editor for Rereads {
+    fn apply(&self, _: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {
+        self.2.fetch_add(1, Relaxed);
+        self.0.close(&self.1);
+        self.0.open(&self.1, 1, "text", "new");
+        async { Ok(Applied::Refused("it was read again".to_owned())) }.boxed()
+    }
+}
+
+#[tokio::test]
+async fn an_edit_that_an_editor_read_from_the_disk_is_not_repeated() {
+    let fixture = Fixture::new();
+    let (documents, uri) = (Documents::new(Encoding::Utf16), fixture.uri("a.txt"));
+    documents.open(&uri, 1, "text", "old");
+    let editor = Arc::new(Rereads(documents.clone(), uri.clone(), AtomicUsize::new(0)));
+    let workspace = fixture.edited(documents.clone(), editor.clone());
+    let next = async {
+        while editor.2.load(Relaxed) == 0 {
+            tokio::task::yield_now().await;
+        }
+        documents.open(&uri, 1, "text", "old"); // somebody undoes it
+    };
+    let change = edit("old", "new");
+    let (done, ()) = tokio::join!(commit(&workspace, "a.txt", &change), next);
+    done.unwrap();
+    assert_eq!(editor.2.load(Relaxed), 1);
 }
 
 /// An ACP client: texts by path, no versions.
