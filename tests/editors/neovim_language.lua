@@ -116,6 +116,7 @@ function M.test(t, model, use)
     with_server('unopened', answers, function(_, folder, heard)
       local other = vim.uri_from_fname(folder .. '/other.rs')
       vim.fn.writefile({ 'fn other() {}' }, folder .. '/other.rs')
+      vim.fn.bufload(vim.fn.bufadd(folder .. '/other.rs.orig')) -- is another file
       answers['textDocument/hover'] = { contents = 'fn other()' }
       t.equal(ask({ op = 'hover', uri = other, position = { line = 0, character = 3 } }).contents, 'fn other()')
       t.equal(vim.list_slice(methods(heard), #heard - 2), { 'textDocument/didOpen', 'textDocument/hover', 'textDocument/didClose' })

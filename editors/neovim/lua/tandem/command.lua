@@ -28,64 +28,6 @@ end
 
 ---@type table<string, tandem.Subcommand>
 local subcommands = {
-  ask = {
-    range = true,
-    argument = true,
-    speaks = true,
-    run = function(rest, selection)
-      require('tandem').ask(rest, selection)
-    end,
-  },
-  steer = {
-    range = true,
-    argument = true,
-    speaks = true,
-    run = function(rest, selection)
-      require('tandem').steer(rest, selection)
-    end,
-  },
-  edit = {
-    range = true,
-    argument = true,
-    speaks = true,
-    run = function(rest, selection)
-      require('tandem').edit(rest, selection)
-    end,
-  },
-  comment = {
-    range = true,
-    argument = true,
-    run = function(rest, selection)
-      require('tandem').comment(rest, selection)
-    end,
-  },
-  mode = {
-    argument = true,
-    complete = function()
-      return require('tandem').modes()
-    end,
-    run = function(rest)
-      require('tandem').mode(rest)
-    end,
-  },
-  keep = {
-    argument = true,
-    complete = function()
-      return scopes
-    end,
-    run = function(rest)
-      with_scope(rest, require('tandem').keep)
-    end,
-  },
-  reject = {
-    argument = true,
-    complete = function()
-      return scopes
-    end,
-    run = function(rest)
-      with_scope(rest, require('tandem').reject)
-    end,
-  },
   always = {
     argument = true,
     complete = function()
@@ -106,6 +48,29 @@ local subcommands = {
   },
 }
 
+for _, name in ipairs({ 'ask', 'steer', 'edit', 'comment' }) do
+  subcommands[name] = {
+    range = true,
+    argument = true,
+    speaks = name ~= 'comment',
+    run = function(rest, selection)
+      require('tandem')[name](rest, selection)
+    end,
+  }
+end
+
+for _, name in ipairs({ 'keep', 'reject' }) do
+  subcommands[name] = {
+    argument = true,
+    complete = function()
+      return scopes
+    end,
+    run = function(rest)
+      with_scope(rest, require('tandem')[name])
+    end,
+  }
+end
+
 for _, name in ipairs({ 'fix', 'explain', 'tests' }) do
   subcommands[name] = {
     range = true,
@@ -115,11 +80,11 @@ for _, name in ipairs({ 'fix', 'explain', 'tests' }) do
   }
 end
 
-for _, name in ipairs({ 'model', 'effort' }) do
+for _, name in ipairs({ 'mode', 'model', 'effort' }) do
   subcommands[name] = {
     argument = true,
     complete = function()
-      return require('tandem').choices(name)
+      return name == 'mode' and require('tandem').modes() or require('tandem').choices(name)
     end,
     run = function(rest)
       require('tandem')[name](rest)

@@ -35,7 +35,7 @@ local running = {}
 ---@param text string
 ---@return string[]
 local function lines_of(text)
-  return text == '' and {} or vim.split((text:gsub('\r\n?', '\n'):gsub('\n$', '')), '\n', { plain = true })
+  return text == '' and {} or require('tandem.render').split(text)
 end
 
 ---@param inline tandem.Inline

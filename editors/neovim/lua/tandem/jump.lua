@@ -7,18 +7,11 @@ local M = {}
 ---@field line? integer 1-based
 ---@field column? integer 1-based
 
---- Whether a window keeps its buffer, as the chat's does.
----@param win integer
----@return boolean
-local function is_fixed(win)
-  return vim.fn.exists('+winfixbuf') == 1 and vim.wo[win].winfixbuf
-end
-
 --- A window of this tab page that shows a file, the one used last if it does; else a new one.
 ---@return integer win
 local function code_window()
   local function shows_code(win)
-    return api.nvim_win_get_config(win).relative == '' and vim.bo[api.nvim_win_get_buf(win)].buftype == '' and not is_fixed(win)
+    return api.nvim_win_get_config(win).relative == '' and vim.bo[api.nvim_win_get_buf(win)].buftype == '' and not vim.wo[win].winfixbuf
   end
   local wins = api.nvim_tabpage_list_wins(0)
   table.insert(wins, 1, vim.fn.win_getid(vim.fn.winnr('#')))
@@ -35,7 +28,7 @@ end
 --- Shows a file in the current window, or beside it where its buffer has to stay: the chat, or a changed one ('nohidden').
 ---@param path string
 function M.edit(path)
-  if is_fixed(0) then
+  if vim.wo.winfixbuf then
     api.nvim_set_current_win(code_window())
   end
   local buf = api.nvim_get_current_buf()

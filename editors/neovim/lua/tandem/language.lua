@@ -1,5 +1,6 @@
 --- `_tandem/language`: what the language servers of Neovim know, asked for the model. Nothing is changed here: edits go
 --- back to the server, which has them reviewed and made as any other.
+local marks = require('tandem.marks')
 local position = require('tandem.position')
 
 local api = vim.api
@@ -65,11 +66,11 @@ end
 ---@param line integer zero-based
 ---@return string
 local function line_of(uri, line)
-  local bufnr = vim.fn.bufnr(vim.uri_to_fname(uri))
-  if bufnr ~= -1 and api.nvim_buf_is_loaded(bufnr) then
+  local path = vim.uri_to_fname(uri)
+  local bufnr = marks.loaded(path)
+  if bufnr then
     return api.nvim_buf_get_lines(bufnr, line, line + 1, false)[1] or ''
   end
-  local path = vim.uri_to_fname(uri)
   return vim.fn.filereadable(path) == 1 and vim.fn.readfile(path, '', line + 1)[line + 1] or ''
 end
 
@@ -179,14 +180,12 @@ end
 
 ---@type tandem.AskClient
 local function format(client, question)
-  local bufnr = vim.fn.bufnr(vim.uri_to_fname(question.uri))
-  local is_loaded = bufnr ~= -1 and api.nvim_buf_is_loaded(bufnr)
-  local width = is_loaded and vim.fn.getbufvar(bufnr, '&shiftwidth') or vim.o.shiftwidth
-  local tabs = is_loaded and vim.bo[bufnr].tabstop or vim.o.tabstop
-  local spaces = is_loaded and vim.bo[bufnr].expandtab or vim.o.expandtab
+  local bufnr = marks.loaded(vim.uri_to_fname(question.uri))
+  local options = bufnr and vim.bo[bufnr] or vim.o
+  local width = options.shiftwidth ~= 0 and options.shiftwidth or options.tabstop
   local edits, problem = request(client, 'textDocument/formatting', {
     textDocument = { uri = question.uri },
-    options = { tabSize = width ~= 0 and width or tabs, insertSpaces = spaces },
+    options = { tabSize = width, insertSpaces = options.expandtab },
   })
   return edits and { changes = { [question.uri] = edits } }, problem
 end
@@ -292,21 +291,20 @@ local function ask(question, encoding)
     return nil, ('unknown operation %q'):format(question.op)
   end
   local path = question.uri and vim.uri_to_fname(question.uri)
-  local bufnr = path and vim.fn.bufnr(path) or -1
-  local is_loaded = bufnr ~= -1 and api.nvim_buf_is_loaded(bufnr)
-  local filetype = path and (is_loaded and vim.bo[bufnr].filetype or vim.filetype.match({ filename = path })) or ''
-  local clients = is_loaded and vim.lsp.get_clients({ bufnr = bufnr })
+  local bufnr = path and marks.loaded(path)
+  local filetype = path and (bufnr and vim.bo[bufnr].filetype or vim.filetype.match({ filename = path })) or ''
+  local clients = bufnr and vim.lsp.get_clients({ bufnr = bufnr })
     or path and clients_of_type(filetype)
     or vim.lsp.get_clients()
   local result, problem
   for _, client in ipairs(vim.tbl_filter(require('tandem.client').is_foreign, clients)) do
-    local at = is_loaded and bufnr or next(client.attached_buffers)
+    local at = bufnr or next(client.attached_buffers)
     if at and supports(client, operation.method, at) then
       local function use()
         return ask_client(client, operation, question, encoding)
       end
       problem = nil
-      if path and not is_loaded then
+      if path and not bufnr then
         result, problem = with_opened(client, question.uri, filetype, use)
       else
         result, problem = use()

@@ -6,12 +6,6 @@ local M = {}
 
 local NAME = 'tandem chat'
 
----@param uri string
----@return integer bufnr
-local function buffer_of(uri)
-  return vim.uri_to_bufnr(uri)
-end
-
 --- The chat whose buffer this is.
 ---@param bufnr integer
 ---@return tandem.Session?
@@ -39,7 +33,7 @@ end
 ---@param params lsp.CompletionParams
 ---@param callback fun(err: any, result: any)
 local function completion(params, callback)
-  local bufnr = buffer_of(params.textDocument.uri)
+  local bufnr = vim.uri_to_bufnr(params.textDocument.uri)
   local session, complete = chat_session(bufnr), require('tandem.complete')
   if not session then
     return callback(nil, {})
@@ -65,7 +59,7 @@ local function code_actions(params)
   if params.range['end'].character == 0 and last > first then
     last = last - 1
   end
-  local arguments = { { bufnr = buffer_of(params.textDocument.uri), first = first, last = last } }
+  local arguments = { { bufnr = vim.uri_to_bufnr(params.textDocument.uri), first = first, last = last } }
   local titles = { 'ask', 'tandem: Ask about this', 'edit', 'tandem: Edit this', 'explain', 'tandem: Explain this' }
   -- Neovim sends only the diagnostics that are this server's own.
   local selection = require('tandem.context').lines(arguments[1].bufnr, first, last)

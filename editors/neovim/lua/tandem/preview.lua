@@ -1,18 +1,13 @@
 --- What an edit is going to do, shown in its buffer before it is allowed: lines that go are marked, lines that come stand
 --- below them as virtual lines. The text is not touched.
 local marks = require('tandem.marks')
+local render = require('tandem.render')
 
 local api = vim.api
 local namespace = api.nvim_create_namespace('tandem.preview')
 local diff = vim.text and vim.text.diff or vim.diff
 
 local M = {}
-
----@param text string
----@return string[]
-local function lines_of(text)
-  return vim.split((text:gsub('\r\n?', '\n'):gsub('\n$', '')), '\n', { plain = true })
-end
 
 --- Finds where the lines are in a buffer: of a large file, a diff shows only a part.
 ---@param bufnr integer
@@ -94,9 +89,9 @@ end
 ---@param old string
 ---@param new string
 function M.show(bufnr, old, new)
-  local from = lines_of(old)
+  local from = render.split(old)
   local top = find(bufnr, from)
-  for _, hunk in ipairs(top and M.hunks(from, lines_of(new)) or {}) do
+  for _, hunk in ipairs(top and M.hunks(from, render.split(new)) or {}) do
     hunk.row = hunk.row + top
     M.draw(bufnr, namespace, hunk)
   end

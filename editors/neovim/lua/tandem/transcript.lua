@@ -245,11 +245,6 @@ function Transcript:append(block, text)
   end
 end
 
----@return boolean
-function Transcript:in_input(row)
-  return row >= (self:rows(self.input)) + 1
-end
-
 --- The row on which the input's first line stands.
 ---@return integer
 function Transcript:input_row()

@@ -5,7 +5,6 @@ local M = {}
 local PAUSE_MS = 700
 
 local began, last = nil, -PAUSE_MS ---@type number?, number
-local watching = false
 
 ---@return number ms
 function M.now()
@@ -14,10 +13,6 @@ end
 
 --- Looks at typed keys from now on; what a map or a script produces is not typed.
 function M.watch()
-  if watching then
-    return
-  end
-  watching = true
   vim.on_key(function(_, typed)
     if not typed or typed == '' then
       return
