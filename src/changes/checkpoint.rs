@@ -181,6 +181,14 @@ impl Checkpoints {
         self.turns.retain(|entry| !entry.changes.is_empty());
     }
 
+    /// Adds changes that were undone: they come before what else the turn changed.
+    async fn put_back(&mut self, turn: u64, undone: ChangeSet) {
+        let index = self.at(turn);
+        let entry = self.turns.get_mut(index);
+        let others = entry.map(|entry| std::mem::replace(&mut entry.changes, undone));
+        self.add(turn, others.unwrap_or_default()).await;
+    }
+
     /// Where the changes of a turn are, which may be none yet.
     fn at(&mut self, turn: u64) -> usize {
         let index = self.turns.partition_point(|entry| entry.turn < turn);

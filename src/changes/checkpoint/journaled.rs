@@ -95,7 +95,7 @@ impl Checkpoints {
         let before = self.under_review();
         if let Some(index) = reverted {
             for undone in self.reversals.remove(index).undone.into_iter().rev() {
-                self.add(undone.turn, undone.changes).await;
+                self.put_back(undone.turn, undone.changes).await;
             }
         }
         let reviews = self.reviewed_since(&before);

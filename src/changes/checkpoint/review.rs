@@ -85,9 +85,16 @@ impl Checkpoints {
             Review::List | Review::Restore(_) => Reviewed::default(),
             Review::Keep(selection) => self.keep(workspace, &selection).await?,
             Review::Reject(selection) => self.reject(workspace, &selection).await?,
-            Review::Undo(turn) => match self.to_unreject().filter(|_| turn.is_none()) {
-                Some(rejection) => self.unreject(workspace, rejection).await?,
-                None => self.undo(workspace, turn).await?,
+            Review::Undo(turn) => loop {
+                let rejection = self.to_unreject().filter(|_| turn.is_none());
+                let Some(rejection) = rejection else {
+                    break self.undo(workspace, turn).await?;
+                };
+                let restored = self.unreject(workspace, rejection).await;
+                // The person may have restored it themselves.
+                if restored != Err(nothing()) {
+                    break restored?;
+                }
             },
             Review::Redo(turn) => self.redo(workspace, turn).await?,
         };
@@ -288,14 +295,23 @@ impl TurnChanges {
         let is_created = change.before == Entry::Absent;
         let target = (!is_created || !hunk.rejected.is_empty()).then_some(hunk.rejected);
         let diff = file.write(workspace, target, None).await.map_err(refused)?;
+        let before = change.before.clone();
         settle(images, change, hunk.settled).await;
+        let settled = EntryChange {
+            before,
+            after: change.before.clone(),
+            ..change.clone()
+        };
         let (owned, images) = (workspace.clone(), Arc::clone(images));
         let (reverted, _in_memory) =
             blocking(move || edits::recorded(&owned, &images, &diff)).await;
         let undone = Undone {
             turn,
             paths: vec![path.to_owned()],
-            changes: inverse(&reverted),
+            changes: ChangeSet {
+                files: vec![settled],
+                git: Vec::new(),
+            },
             reverted: ChangeSet {
                 files: reverted,
                 git: Vec::new(),
@@ -311,14 +327,6 @@ impl TurnChanges {
             ..Reviewed::default()
         };
         Ok((undone, reviewed))
-    }
-}
-
-/// What these changes undid.
-fn inverse(changes: &[EntryChange]) -> ChangeSet {
-    ChangeSet {
-        files: changes.iter().rev().map(EntryChange::reversed).collect(),
-        git: Vec::new(),
     }
 }
 

@@ -384,6 +384,53 @@ async fn undoing_a_command_keeps_lines_typed_afterwards() {
     assert_eq!(std::fs::read(fixture.path("c.txt")).unwrap(), b"c\n");
 }
 
+/// Two lines of a file are changed, and one of them again in the next turn; then the other one is rejected.
+async fn with_a_rejected_hunk() -> Fixture {
+    let mut fixture = Fixture::new();
+    fixture.write("a.txt", b"1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    for (turn, text) in [
+        (1, "1\ntwo\n3\n4\n5\n6\n7\neight\n9\n"),
+        (2, "1\nTwo!\n3\n4\n5\n6\n7\neight\n9\n"),
+    ] {
+        assert!(fixture.tool(turn, "a.txt", whole(text)).await);
+    }
+    let selection = Selection {
+        turn: Some(1),
+        path: Some(fixture.path("a.txt")),
+        hunk: Some(8),
+    };
+    let reject = Review::Reject(selection);
+    let rejected = fixture.checkpoints.review(&fixture.workspace, reject).await;
+    assert_eq!(
+        rejected.unwrap().message.as_deref(),
+        Some("rejected in a.txt")
+    );
+    fixture
+}
+
+async fn undone(fixture: &mut Fixture) -> String {
+    fixture.undo().await.unwrap().message.unwrap()
+}
+
+#[tokio::test]
+async fn restoring_a_hunk_keeps_what_a_later_turn_changed_again() {
+    let mut fixture = with_a_rejected_hunk().await;
+    assert_eq!(undone(&mut fixture).await, "restored changes: a.txt");
+    for turn in [2, 1] {
+        let expected = format!("undid turn {turn}: a.txt");
+        assert_eq!(undone(&mut fixture).await, expected);
+    }
+    let text = std::fs::read_to_string(fixture.path("a.txt")).unwrap();
+    assert_eq!(text, "1\n2\n3\n4\n5\n6\n7\n8\n9\n");
+}
+
+#[tokio::test]
+async fn what_a_person_restored_themselves_is_no_undo() {
+    let mut fixture = with_a_rejected_hunk().await;
+    fixture.write("a.txt", b"1\nTwo!\n3\n4\n5\n6\n7\neight\n9\n");
+    assert_eq!(undone(&mut fixture).await, "undid turn 2: a.txt");
+}
+
 /// Something that happens in a turn or between turns.
 #[derive(Debug, Clone)]
 enum Deed {

@@ -161,7 +161,7 @@ impl Checkpoints {
         undone
             .reverted
             .retain(|change| refused.contains(&*change.path));
-        self.add(turn, changes).await;
+        self.put_back(turn, changes).await;
         Reapplied {
             paths,
             left: without_folders_of(&left, &done),
