@@ -39,11 +39,10 @@ pub(super) async fn apply(
         hunks: editor_hunks(workspace, document, outcome),
     };
     let applied = match editor::in_time(workspace.0.editor.apply(edit)).await {
-        Some(applied) => {
-            applied.map_err(|error| FileError::Editor(path.display(), error.to_string()))?
-        }
-        // The editor applies the edit and reports it without answering.
-        None if expectation.is_met() => return Ok(Attempt::Done(None)),
+        Some(Ok(applied)) => applied,
+        // The editor applies the edit and reports it without answering, or fails afterwards.
+        _ if expectation.is_met() => return Ok(Attempt::Done(None)),
+        Some(Err(error)) => return Err(FileError::Editor(path.display(), error.to_string())),
         None => return Err(FileError::Editor(path.display(), editor::silent())),
     };
     let mut version = document.version;

@@ -22,6 +22,8 @@ enum Manner {
     SkipsStale,
     /// Answers before it reports the change.
     Slow,
+    /// Fails once it has reported the change.
+    Fails,
     /// Never answers; applies the edit much later.
     Silent,
 }
@@ -130,7 +132,10 @@ impl Editor for Fake {
             reports.extend(self.type_out(&self.typing_after));
             if self.manner != Manner::Slow {
                 self.report(reports);
-                return Ok(Applied::Yes);
+                return match self.manner {
+                    Manner::Fails => Err(EditorError("enough".to_owned())),
+                    _ => Ok(Applied::Yes),
+                };
             }
             let (documents, uri) = (self.documents.clone(), self.uri.clone());
             tokio::spawn(async move {
@@ -228,6 +233,16 @@ async fn hunks_are_small_and_never_split_a_line_break() {
     assert_eq!(seen[0].version, Some(7));
     assert_eq!(seen[0].hunks, [put(0, 11, 11, "s"), put(1, 3, 3, "s")]);
     assert_eq!(seen[1].hunks, [put(1, 0, 3, "2")]);
+}
+
+#[tokio::test]
+async fn what_an_editor_reported_before_it_failed_is_an_edit() {
+    let fixture = Fixture::new();
+    let (editor, workspace) = Fake::open(&fixture, "a.txt", "one\ntwo\n", Manner::Fails);
+    let done = commit(&workspace, "a.txt", &edit("one", "1"))
+        .await
+        .unwrap();
+    assert_eq!(*done.new_text, *editor.text());
 }
 
 #[tokio::test(start_paused = true)]
