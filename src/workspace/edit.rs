@@ -338,6 +338,15 @@ fn locate(text: &str, edit: &Replacement) -> Result<(Strategy, Vec<Hunk>), Match
     if let Some(found) = first_pass(text, edit, choose)? {
         return Ok(found);
     }
+    let ends_text = |places: &[Range<usize>], _| {
+        let ends_text = |place: &&Range<usize>| place.end == text.len();
+        Ok(places.iter().filter(ends_text).cloned().collect())
+    };
+    if let Some(plain) = without_last_break(edit)
+        && let Some((strategy, hunks)) = first_pass(text, &plain, ends_text)?
+    {
+        return Ok((strategy.max(Strategy::LineEndings), hunks));
+    }
     if let Some(plain) = numbered::plain(edit)
         && let Some((_, hunks)) = first_pass(text, &plain, choose)?
     {
@@ -349,6 +358,16 @@ fn locate(text: &str, edit: &Replacement) -> Result<(Strategy, Vec<Hunk>), Match
         return Ok((Strategy::Fenced, hunks));
     }
     Err(explain::absent(text, edit, Asked::Replacement))
+}
+
+/// The same without the last line break, which the last line of a file may lack.
+fn without_last_break(edit: &Replacement) -> Option<Replacement> {
+    let bare = |text: &str| {
+        let text = text.strip_suffix('\n')?;
+        Some(text.strip_suffix('\r').unwrap_or(text).to_owned())
+    };
+    let new_text = bare(&edit.new_text).unwrap_or_else(|| edit.new_text.clone());
+    edit.reread(bare(&edit.old_text)?, new_text)
 }
 
 /// What a search text is called in messages to the model.

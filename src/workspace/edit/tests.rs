@@ -101,6 +101,23 @@ fn line_endings_follow_the_file() {
 }
 
 #[test]
+fn the_last_line_may_lack_the_line_break_that_is_quoted() {
+    for (text, old, new, expected) in [
+        ("a\nb", "a\nb\n", "a\nc\n", "a\nc"),
+        ("a\r\nb", "b\n", "c\nd\n", "a\r\nc\r\nd"),
+        ("a\n    b", "  b\r\n", "  c\r\n", "a\n    c"),
+        ("a\nb", "b\n", "", "a\n"),
+        ("a\nb", "b\n", "b\n\nc\n", "a\nb\n\nc"),
+    ] {
+        let outcome = apply(text, &edit(old, new)).unwrap();
+        assert_eq!(&*outcome.new_text, expected);
+    }
+    // Elsewhere it counts, and what it is only added to or taken from stays as it is.
+    refused("b = 1\na", "b\n", "c\n", &["not found"]);
+    refused("b, b", "b\n", "b", &["not found"]);
+}
+
+#[test]
 fn trailing_whitespace_is_tolerated() {
     check(
         "one  \ntwo\n",
