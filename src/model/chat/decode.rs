@@ -63,6 +63,9 @@ struct Chunk<'a> {
     x_groq: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
+    /// Of an error that stands alone instead of in `error`.
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -183,7 +186,8 @@ impl Decoder {
     }
 
     fn chunk(&mut self, chunk: Chunk<'_>, data: &str, out: &mut Batch) -> Result<(), Failure> {
-        if chunk.error.is_some_and(is_error) {
+        let message = chunk.message.filter(|_| chunk.choices.is_none());
+        if chunk.error.or(message).is_some_and(is_error) {
             return Err(fault::in_stream(data));
         }
         for choice in chunk.choices.into_iter().flatten() {

@@ -107,6 +107,7 @@ fn message(error: &Value) -> String {
         "/detail",
         "/error_description",
         "/msg",
+        "/base_resp/status_msg",
         "/title",
         "/type",
         "/code",
@@ -219,6 +220,12 @@ mod tests {
         check(
             r#"{"message":{"detail":[{"loc":["body"],"msg":"extra"}]}}"#,
             "extra (body)",
+            "",
+            None,
+        );
+        check(
+            r#"{"id":"1","choices":null,"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}"#,
+            "insufficient balance",
             "",
             None,
         );

@@ -163,7 +163,8 @@ impl Decoder {
         }
     }
 
-    /// Deltas, and the complete text that follows them, which counts if the deltas were omitted.
+    /// Deltas, and the complete text that follows them, which counts if the deltas were omitted. What belongs to a call
+    /// that was not announced counts once its item is complete.
     fn part(&mut self, kind: &str, data: &Data<'_>, out: &mut Batch) {
         let item = self.items.entry(self.current).or_default();
         let part = data.summary_index.0.or(data.content_index.0).or(Some(0));
@@ -181,24 +182,21 @@ impl Decoder {
             "response.output_text.done" => out.text(whole(data.text.plain())),
             "response.refusal.done" => out.refusal(whole(data.refusal.plain())),
             "response.function_call_arguments.delta" => {
-                if let Some(slot) = item.slot {
-                    out.arguments(slot, &item.arguments.add(delta));
-                }
+                let Some(slot) = item.slot else { return };
+                out.arguments(slot, &item.arguments.add(delta));
             }
             "response.custom_tool_call_input.delta" => {
-                if let Some(slot) = item.slot {
-                    out.arguments(slot, &escaped(delta));
-                }
+                let Some(slot) = item.slot else { return };
+                out.arguments(slot, &escaped(delta));
             }
             "response.function_call_arguments.done" => {
-                if let Some(slot) = item.slot {
-                    let arguments = if item.seen {
-                        ""
-                    } else {
-                        data.arguments.plain()
-                    };
-                    out.arguments(slot, arguments);
-                }
+                let Some(slot) = item.slot else { return };
+                let arguments = if item.seen {
+                    ""
+                } else {
+                    data.arguments.plain()
+                };
+                out.arguments(slot, arguments);
             }
             _ => return,
         }
