@@ -181,6 +181,7 @@ impl Server {
             "workspace/didChangeWorkspaceFolders" => self.take(&params, Self::did_change_folders),
             "window/workDoneProgress/cancel" => self.take(&params, Self::progress_cancelled),
             "mcp/message" => self.take(&params, |server, message| server.relay.notify(&message)),
+            "_tandem/saved" => self.take(&params, Self::saved_documents),
             "_tandem/didFocus" => self.take(&params, Self::did_focus),
             "_tandem/didStartTyping" => self.take(&params, Self::did_start_typing),
             _ => return tracing::debug!(method, "unknown notification"),

@@ -54,6 +54,15 @@ impl Server {
         self.show_hunks();
     }
 
+    /// The server sees this by itself only of files that are there.
+    pub fn saved_documents(&mut self, params: ext::Save) {
+        for uri in &params.uris {
+            if let Some(document) = self.documents.get(uri) {
+                self.documents.note_stored(&document);
+            }
+        }
+    }
+
     pub fn did_close(&mut self, params: lsp::DidCloseTextDocumentParams) {
         self.documents.close(&params.text_document.uri.0);
     }

@@ -261,6 +261,7 @@ export const stopJob = new RequestType<wire.StopJob, wire.Job, void>("_tandem/jo
 export const cancel = new NotificationType<OfSession>("session/cancel");
 export const update = new NotificationType<UpdateParams>("session/update");
 export const save = new RequestType<{ uris: readonly string[] }, null, void>("_tandem/save");
+export const saved = new NotificationType<{ uris: readonly string[] }>("_tandem/saved");
 export const status = new NotificationType<StatusParams>("_tandem/status");
 export const didStartTyping = new NotificationType<wire.DidStartTyping>("_tandem/didStartTyping");
 export const didFocus = new NotificationType<{ textDocument: { uri: string }; selection: Range; visibleRange?: Range }>("_tandem/didFocus");

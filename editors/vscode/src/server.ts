@@ -158,6 +158,8 @@ export class Server implements Disposable {
     const client = this.connect(found.program, env, settings, gone);
     try {
       await client.start();
+      const saved = workspace.textDocuments.filter(({ uri, isDirty }) => uri.scheme === "file" && !isDirty);
+      await client.sendNotification(protocol.saved, { uris: saved.map(({ uri }) => client.code2ProtocolConverter.asUri(uri)) });
     } catch (error) {
       this.log.error(error instanceof Error ? error : String(error));
       throw new StartError(

@@ -24,7 +24,10 @@ pub struct DidFocus {
 /// `_tandem/save`, a request from the server: save these documents, because a command that cannot see unsaved text is
 /// about to run. Sent to clients with `"tandem.save": true` in `experimental.tandem._meta`; any answer means the
 /// documents are saved.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+///
+/// And `_tandem/saved`, a notification to the server after the documents were opened: the editor has nothing unsaved in
+/// these, though it may still show the text of a file that was removed.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Save {
     /// The documents.
     pub uris: Vec<String>,

@@ -295,6 +295,30 @@ fn what_is_typed_into_the_document_of_a_removed_file_is_unsaved() {
     assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
 }
 
+/// An editor that restarts the server may still have the text of a file that was removed before.
+#[test]
+fn a_document_of_which_the_editor_says_that_it_is_saved_is_not_unsaved() {
+    for (saved, title) in [
+        (json!([]), "Run `ls` (ignores unsaved changes in gone.rs)"),
+        (json!(["gone.rs"]), "Run `ls`"),
+    ] {
+        let stage = Stage::new(Level::Landlock, &[run("ls")]);
+        let mut client = stage.client();
+        client.open(&stage.world.uri("gone.rs"), "old\n");
+        let uris = saved.as_array().unwrap().iter();
+        let uris: Vec<_> = uris
+            .map(|name| stage.world.uri(name.as_str().unwrap()))
+            .collect();
+        client.notify("_tandem/saved", json!({ "uris": uris }));
+        let session = client.session(&stage.world);
+        let prompt = client.prompt(&session, "go");
+        let question = client.next("session/request_permission");
+        assert_eq!(question["params"]["toolCall"]["title"], title);
+        allow(&mut client, &question);
+        assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    }
+}
+
 #[test]
 fn git_restores_unsaved_files() {
     let line = "git init -q && git add a.rs && git -c user.name=a -c user.email=a@b commit -qm first && \
