@@ -138,6 +138,8 @@ local function set_keys(buf)
   map('i', '<C-s>', function()
     session().chat.input:submit()
   end, 'send')
+  -- An interrupt would end the mode without its events, and leave its name on the screen.
+  vim.keymap.set('i', '<C-c>', '<Esc>', { buffer = buf, desc = 'tandem: leave insert mode' })
   map('n', 'g<CR>', function()
     session().chat.input:steer()
   end, 'send to the running turn')
@@ -205,7 +207,7 @@ local function guard_transcript(buf)
     end,
   })
   api.nvim_create_autocmd('ModeChanged', {
-    pattern = { '*:i', 'i*:n' }, -- <C-c> leaves insert mode without InsertLeave
+    pattern = { '*:i', 'i*:n' },
     desc = 'tandem: name the keys of the mode',
     callback = function()
       local shown = api.nvim_get_current_buf() == buf and require('tandem.chats').of_chat(buf)
