@@ -70,6 +70,21 @@ function M.test(t, model, setup)
     screen:keys(':Tandem edit more steps', 'Enter')
     shows('step(6);', 'its end");', 'eject all')
   end)
+
+  test("a file that a command changed is read again without a question, whatever 'autoread' says", function()
+    screen:lua('vim.o.autoread = false')
+    screen:keys(':Tandem mode auto', 'Enter')
+    shows('Mode: Auto')
+    local call = { id = 'c2', name = 'run_command', arguments = { command = 'sed -i s/listening/waiting/ src/main.rs' } }
+    model:script({ { call = call } }, { { text = 'Replaced.' }, { gate = 'undo' }, { text = ' Going on.' } })
+    screen:keys(':Tandem ask Replace it', 'Enter')
+    shows('Replaced.', 'println!("waiting on {port}");')
+    t.equal(screen:lua('return vim.o.autoread'), false)
+    screen:keys(':Tandem undo', 'Enter') -- is refused, and not said amid the answer
+    shows('A turn is still running')
+    model:open('undo')
+    shows('Replaced. Going on.')
+  end)
   screen:stop()
 end
 

@@ -387,7 +387,8 @@ local function note_time(bufnr)
   end)
 end
 
---- Reads a file again that has changed. Of one that was made after its buffer, `:checktime` asks what to do (W13).
+--- Reads a file again that has changed. `:checktime` asks what to do with one that was made after its buffer (W13), and
+--- where 'autoread' is off (W11).
 ---@param bufnr integer
 local function reread(bufnr)
   if vim.b[bufnr].tandem_is_new and has_file(bufnr) then
@@ -395,7 +396,10 @@ local function reread(bufnr)
       vim.cmd('silent! edit')
     end)
   else
+    local autoread = vim.go.autoread
+    vim.go.autoread = true
     vim.cmd(('silent! checktime %d'):format(bufnr))
+    vim.go.autoread = autoread
   end
 end
 

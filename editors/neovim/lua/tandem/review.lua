@@ -205,6 +205,9 @@ local way_back = { undo = ':Tandem redo reapplies it', redo = ':Tandem undo undo
 ---@param turn? integer
 ---@param callback? fun()
 function Review:restore(action, turn, callback)
+  if self.session:is_busy() then
+    return
+  end
   local waiting, restore = self.restores, { review = self }
   function restore.run()
     self:request({ action = action, turn = turn }, function(result, problem)

@@ -365,8 +365,6 @@ end
 function Session:back_to(prompt, next)
   if not prompt then
     return say('No prompt to rewind to')
-  elseif self:is_busy() then
-    return
   elseif not prompt.number then
     return say('Cannot rewind to this prompt: it was never answered')
   end
