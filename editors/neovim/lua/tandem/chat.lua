@@ -569,6 +569,12 @@ function Chat:code_block(row)
   end
 end
 
+--- Whether a window of this tab page shows where the answer ends.
+---@return boolean
+function Chat:is_followed()
+  return require('tandem.window').shows(self.buf, self:input_row() - 1)
+end
+
 --- The first row of the input.
 ---@return integer
 function Chat:input_row()

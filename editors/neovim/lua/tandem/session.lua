@@ -390,6 +390,8 @@ function Session:finish(err, reason)
   self:look_at_changes()
   if err then
     say(err.message, vim.log.levels.ERROR)
+  elseif self.state == 'idle' and reason == 'end_turn' and not self.chat:is_followed() then
+    say('Done (:Tandem shows the answer)')
   end
   status.event('TandemTurnEnd', self, { stop_reason = not err and reason or nil, error = err and err.message })
 end
