@@ -598,6 +598,22 @@ function M.test(t, model, setup)
     hides('local y = 2')
   end)
 
+  test('the window that the chat leaves gives room like any other', function()
+    screens.go_to_chat(t, screen)
+    screen:keys(':only', 'Enter', 'q')
+    model:script({ { text = 'Beside.' } })
+    command('Tandem ask Where')
+    shows('Beside.')
+    local width = "return vim.fn.winwidth(vim.fn.bufwinid(require('tandem.chats').current().chat.buf))"
+    local before = screen:lua(width)
+    command('vsplit | vsplit')
+    t.wait('the windows', function()
+      return screen:lua("return vim.fn.winnr('$')") == 4
+    end)
+    t.equal(screen:lua(width), before)
+    command('only')
+  end)
+
   test('the chat takes its room from all windows, and names the keys of the mode', function()
     command('vsplit')
     screens.go_to_chat(t, screen)

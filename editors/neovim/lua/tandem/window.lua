@@ -463,14 +463,13 @@ function M.open(buf, focus)
   end
 end
 
---- Closes the current window, if another one remains.
+--- Closes the current window; in place of the last one comes another, since its size is fixed.
 function M.close()
-  if #api.nvim_tabpage_list_wins(0) > 1 or #api.nvim_list_tabpages() > 1 then
-    api.nvim_win_close(0, false)
-  else
-    vim.wo.winfixbuf = false
-    vim.cmd.enew()
+  local win = api.nvim_get_current_win()
+  if #api.nvim_tabpage_list_wins(0) == 1 and #api.nvim_list_tabpages() == 1 then
+    vim.cmd.new()
   end
+  api.nvim_win_close(win, false)
 end
 
 --- Shows the chat and goes there; from there, closes it.
