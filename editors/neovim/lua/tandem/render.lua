@@ -273,6 +273,9 @@ function M.tool(call, options, width, job)
     table.insert(summary, 1, { '  ' .. ended, M.status(call, job) == 'failed' and 'TandemFailed' or 'TandemRunning' })
   end
   out.width = out.fold and cells.width(summary) + cells.width({ { title } }) or nil
+  if ended and out.width and width and out.width > width then
+    summary = { summary[1] } -- how many lines there are matters less than the title
+  end
   local shown = out.fold and width and cells.cut(title, width - cells.width(summary)) or title
   add_line(out, vim.list_extend({ { shown, 'TandemTool' } }, summary))
   if shown ~= title and type(command) == 'string' then

@@ -108,6 +108,15 @@ return function(t)
     t.equal(render.tool(call).fold, false)
   end)
 
+  t.test('in a narrow window, how many lines there are gives way to what ran', function()
+    local content = { { type = 'content', content = { type = 'text', text = 'one\ntwo' } } }
+    local call = { toolCallId = '1', title = 'Run `make serve`', kind = 'execute', status = 'completed', content = content }
+    call._meta = { ['tandem/job'] = 1 }
+    local rendered = render.tool(call, nil, 31)
+    t.equal(rendered.lines[1], 'Run `make s…  in the background')
+    t.equal(rendered.width, #'Run `make serve`  in the background  2 lines')
+  end)
+
   t.test('a command that runs shows the last lines of its output, unfolded', function()
     local lines = vim.fn.range(1, 30)
     local content = { { type = 'content', content = { type = 'text', text = table.concat(lines, '\n') } } }
