@@ -322,6 +322,9 @@ local on_state = {
     end
     session.turns:remove(message)
     session:finish(err, turn.reason)
+    if turn.reason == 'end_turn' and session.state == 'idle' and not session.chat:is_followed() then
+      say('Done: ' .. message.text)
+    end
   end,
 }
 
@@ -390,8 +393,6 @@ function Session:finish(err, reason)
   self:look_at_changes()
   if err then
     say(err.message, vim.log.levels.ERROR)
-  elseif self.state == 'idle' and reason == 'end_turn' and not self.chat:is_followed() then
-    say('Done (:Tandem shows the answer)')
   end
   status.event('TandemTurnEnd', self, { stop_reason = not err and reason or nil, error = err and err.message })
 end
