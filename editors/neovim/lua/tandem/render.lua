@@ -24,6 +24,7 @@ M.max_live_lines = 8
 M.max_reason_lines = 4
 M.max_failed_lines = 12
 M.max_context_bytes = 400
+M.min_title_width = 12
 
 local diff = vim.text and vim.text.diff or vim.diff
 
@@ -273,7 +274,7 @@ function M.tool(call, options, width, job)
     table.insert(summary, 1, { '  ' .. ended, M.status(call, job) == 'failed' and 'TandemFailed' or 'TandemRunning' })
   end
   out.width = out.fold and cells.width(summary) + cells.width({ { title } }) or nil
-  if ended and out.width and width and out.width > width then
+  if ended and out.width and width and width < cells.width(summary) + M.min_title_width then
     summary = { summary[1] } -- how many lines there are matters less than the title
   end
   local shown = out.fold and width and cells.cut(title, width - cells.width(summary)) or title
