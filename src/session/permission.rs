@@ -236,7 +236,7 @@ impl Target {
         }
     }
 
-    /// The server that provides a tool, by its fingerprint.
+    /// A tool as its server describes it, by its fingerprint.
     fn origin(fingerprint: String) -> Self {
         Self {
             relative: fingerprint.clone(),

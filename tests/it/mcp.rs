@@ -523,8 +523,8 @@ fn changed_tool_lists_apply_with_the_next_prompt() {
 }
 
 #[test]
-fn stored_approvals_apply_only_to_the_same_program() {
-    let turns: Vec<Value> = (0..3)
+fn stored_approvals_apply_only_to_the_same_tool_of_the_same_program() {
+    let turns: Vec<Value> = (0..4)
         .flat_map(|_| {
             [
                 call("tricks__echo", json!({ "text": "hi" })),
@@ -556,16 +556,17 @@ fn stored_approvals_apply_only_to_the_same_program() {
     configure(&world, "good");
     allowed_after(Some("allow_always_project"));
     allowed_after(None);
-    let before = std::fs::read_to_string(world.path().join(CONFIG)).unwrap();
+    let change = |from: &str, to: &str| {
+        let before = world.read(CONFIG);
+        world.write(CONFIG, &before.replacen(from, to, 1));
+    };
+    // The tool is described in other words.
+    change("\"good\"", "\"sloppy\"");
+    allowed_after(Some("allow_once"));
+    change("\"sloppy\"", "\"good\"");
     let last = server::ARGUMENTS.last().unwrap();
-    world.write(
-        CONFIG,
-        &before.replacen(
-            &format!("{last:?}]"),
-            &format!("{last:?}, \"--test-threads=1\"]"),
-            1,
-        ),
-    );
+    let other = format!("{last:?}, \"--test-threads=1\"]");
+    change(&format!("{last:?}]"), &other);
     allowed_after(Some("allow_once"));
 }
 

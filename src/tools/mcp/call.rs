@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Kept;
 use super::connection::list;
 use super::content::readable;
+use super::digest;
 use super::era::HEADER_MISMATCH;
 use super::exchange::{Answer, Fault, Refusal};
 use super::headers::Mirrored;
@@ -102,7 +103,11 @@ impl McpTool {
                 "{}: {} {arguments}",
                 self.kept.server.name, self.listed.name
             ),
-            origin: Some(self.kept.server.fingerprint()),
+            origin: Some(digest(&format!(
+                "{}{:?}",
+                self.kept.server.fingerprint(),
+                self.listed
+            ))),
             ..Preview::default()
         }
     }
