@@ -518,7 +518,9 @@ async fn request_tokens(
     Ok(Tokens {
         access: access.to_owned(),
         refresh: refresh.or_else(|| login.refresh.clone()),
-        expires: answer["expires_in"].as_u64().map(|seconds| now() + seconds),
+        expires: answer["expires_in"]
+            .as_u64()
+            .map(|seconds| now().saturating_add(seconds)),
         ..login.clone()
     })
 }
