@@ -8,7 +8,7 @@
 
 mod released;
 
-use self::released::{FENCE, Released, mentions_beginning};
+use self::released::{FENCE, Released, stray};
 use super::ModelEvent;
 use super::batch::Batch;
 use crate::text::Fences;
@@ -57,7 +57,17 @@ pub(super) struct Thoughts {
     /// What ends the part that the answer began with.
     open: Option<String>,
     released: Released,
+    /// How long the held text has to be before it is looked at again.
+    next: usize,
 }
+
+/// How much text is looked at at once, in bytes.
+const PIECE: usize = 256;
+/// How much may be held and looked at again with every token.
+const NEAR: usize = 128;
+/// How much may be held: then it is the answer, whatever follows, or thoughts if it begins as such.
+const MOST: usize = 4 * 1024;
+const MOST_THOUGHTS: usize = 4 * MOST;
 
 #[derive(Debug, PartialEq)]
 enum Begun {
@@ -101,6 +111,7 @@ impl Thoughts {
             has_headers: false,
             open: None,
             released,
+            next: 0,
         }
     }
 
@@ -118,8 +129,13 @@ impl Thoughts {
                     out.text(&text);
                 }
                 ModelEvent::Text(text) if self.is_watching() => {
-                    self.held.push_str(&text);
-                    while self.step(out) {}
+                    let mut rest = text.as_str();
+                    while self.is_watching() && !rest.is_empty() {
+                        let (piece, after) = rest.split_at(rest.floor_char_boundary(PIECE));
+                        self.hold(piece, out);
+                        rest = after;
+                    }
+                    out.text(rest);
                 }
                 ModelEvent::Text(text) => out.text(&text),
                 event => {
@@ -145,8 +161,36 @@ impl Thoughts {
         self.state == State::Answering && self.held.is_empty() && !marks::has_sign(text)
     }
 
+    /// Takes text that may be part of a mark, or in one. Held text is looked at again once there is twice as much of it.
+    fn hold(&mut self, text: &str, out: &mut Batch) {
+        self.held.push_str(text);
+        if self.held.len() < self.next {
+            return;
+        }
+        while self.step(out) {}
+        self.next = if self.held.len() > NEAR {
+            2 * self.held.len()
+        } else {
+            0
+        };
+        if self.held.len() > MOST {
+            match thought(self.held.trim_start()) {
+                Some(_) if self.held.len() < MOST_THOUGHTS => {}
+                Some((rest, ends)) => {
+                    self.held = rest.to_owned();
+                    (self.state, self.any) = (State::Thinking(ends), true);
+                }
+                None => {
+                    self.flush(out);
+                    self.state = State::Over;
+                }
+            }
+        }
+    }
+
     /// No more text comes.
     pub fn flush(&mut self, out: &mut Batch) {
+        while self.step(out) {}
         let held = std::mem::take(&mut self.held);
         match &self.state {
             State::Thinking(_) => out.reasoning(&held),
@@ -548,27 +592,6 @@ fn framed<'a>(
         let (own, rest) = marks::framed(rest)?;
         Some((before, rest.map(|rest| (own, rest))))
     })
-}
-
-/// The text before and after the end of thoughts: one that begins a line, or stands without a blank between a word and what
-/// begins a sentence, a line or a mark. One that is mentioned stands in a sentence, in quotes or behind a beginning.
-fn stray<'a>(text: &'a str, released: &Released) -> Option<(&'a str, &'a str)> {
-    let is_end = |(before, after): &(&str, &str)| {
-        let last = released.last_of(before);
-        let begins = |c: char| c.is_alphabetic() && !c.is_lowercase();
-        let is_between = released.is_glued(before) && after.starts_with(begins);
-        let is_glued =
-            !last.is_whitespace() && last != '`' && after.starts_with(['\n', '\r', '<', '[']);
-        !mentions_beginning(before)
-            && !released.is_fenced(before)
-            && (released.ends_line(before) || is_glued || is_between)
-    };
-    if released.is_about_marks {
-        return None;
-    }
-    let ends = ends().flat_map(|mark| marks::all(text, mark));
-    let parts = ends.map(|(from, to)| (text.split_at(from).0, text.split_at(to).1));
-    parts.filter(is_end).min_by_key(|(before, _)| before.len())
 }
 
 #[cfg(test)]

@@ -17,8 +17,12 @@ use crate::text::repair::PATCH;
 const PRINT: &str = "print(";
 /// What Python calls begin with.
 pub(super) const MODULES: [&str; 3] = ["default_api.", "functions.", "tools."];
-/// The longest marker, in bytes.
-const LONGEST_MARK: usize = 64;
+/// How much of an answer says whether all of it may be a call, in bytes.
+const HEAD: usize = 1024;
+/// How often a search looks whether a mark begins or ends somewhere: what has more of them is a flood, and calls nothing.
+const LOOKS: usize = 10_000;
+/// How many of these looks one at what may be an end is.
+const EDGE: usize = 8;
 /// The longest tool name as a tag, in bytes.
 const LONGEST_TAG: usize = 40;
 
@@ -41,8 +45,12 @@ pub(super) struct Search {
     pub is_certain: bool,
     /// Where the unfinished line begins.
     line: usize,
-    /// How far that line was scanned.
+    /// How far the text was scanned: what was decided with less of it stays so.
     scanned: usize,
+    /// Up to where the backticks of that line were counted, and how many there are.
+    ticks: (usize, usize),
+    /// At how many places it has looked.
+    looks: usize,
     /// Whether the answer began as no call does.
     is_prose: bool,
     fences: Fences,
@@ -65,16 +73,18 @@ impl Search {
     fn scan<C: Catalog>(&mut self, answer: &Answer<'_, C>) -> Option<usize> {
         let text = answer.text;
         if !self.is_prose {
-            let may_be = match fenced(text) {
+            let head = text.split_at(text.floor_char_boundary(HEAD)).0;
+            let may_be = match fenced(head) {
                 Some((_language, code)) => answer.may_be_tag(code) || answer.may_be_named(code),
-                None => answer.may_be_named(text),
+                None => answer.may_be_named(head),
             };
-            if may_be || may_be_whole(text) {
+            let is_flood = begins_blank(text);
+            if !is_flood && (may_be || may_be_whole(head)) {
                 return Some(0);
             }
-            self.is_prose = !text.trim().is_empty();
+            self.is_prose = is_flood || !head.trim().is_empty();
         }
-        loop {
+        while self.looks < LOOKS {
             let from = self.line.max(self.scanned);
             let end = text
                 .get(from..)
@@ -91,12 +101,14 @@ impl Search {
             };
             self.fences.take(text.get(line).unwrap_or_default());
             self.line = end + 1;
+            self.ticks = (self.line, 0);
         }
+        None
     }
 
     /// Where in a line of prose a call begins or may begin, and whether that is certain.
     fn beginning<C: Catalog>(
-        &self,
+        &mut self,
         answer: &Answer<'_, C>,
         line: &Range<usize>,
     ) -> Option<(usize, bool)> {
@@ -104,6 +116,7 @@ impl Search {
         // Nothing is quoted where all of the answer is indented.
         let is_beside = || !answer.text.split_at(line.start).0.trim().is_empty();
         if self.fences.is_open()
+            || begins_blank(text)
             || text.trim_start().starts_with('>')
             || (text.starts_with("    ") || text.starts_with('\t')) && is_beside()
         {
@@ -117,27 +130,37 @@ impl Search {
         if !body.is_empty() && may_be_patch(body) && (body.starts_with(PATCH.0) || !is_whole) {
             return Some((line.end - body.len(), is_whole));
         }
-        // Earlier positions were decided with the earlier text, so that a long line is scanned only once.
-        let undecided = answer
-            .text
-            .floor_char_boundary(self.scanned.saturating_sub(LONGEST_MARK));
-        let first = undecided.saturating_sub(line.start);
-        let rest = text.get(first..).filter(|rest| marks::has_sign(rest))?;
-        let mut starts = rest.match_indices(marks::SIGNS).map(|(at, _)| first + at);
-        starts.find_map(|at| {
-            let (before, rest) = text.split_at(at);
-            let is_free = before.matches('`').count() % 2 == 0;
+        let first = self.scanned.max(line.start);
+        let rest = answer.text.get(first..line.end);
+        let rest = rest.filter(|rest| marks::has_sign(rest))?;
+        // Where marks follow one another that are no end of the answer, it does not end with the last of them either.
+        let mut passed = 0;
+        for (at, _) in rest.match_indices(marks::SIGNS) {
+            let at = first + at;
+            let (counted, ticks) = self.ticks;
+            let more = answer.text.get(counted..at).unwrap_or_default();
+            self.ticks = (at, ticks + more.matches('`').count());
+            (self.scanned, self.looks) = (at, self.looks + 1);
+            if !self.ticks.1.is_multiple_of(2) {
+                continue;
+            }
+            let (before, rest) = text.split_at(at - line.start);
             // The line may be incomplete: the beginning of a marker may still become one.
             let is_last = line.end == answer.text.len();
-            let is_certain = answer
-                .decide(before.trim_end(), rest, is_last)
-                .filter(|_| is_free);
-            let at = line.start + at;
-            let may_end = || is_free && may_be_ends(answer.text.split_at(at).1);
-            is_certain
-                .or_else(|| may_end().then_some(false))
-                .map(|is_certain| (at, is_certain))
-        })
+            if let Some(is_certain) = answer.decide(before.trim_end(), rest, is_last) {
+                return Some((at, is_certain));
+            }
+            if at >= passed {
+                match ends(answer.text.split_at(at).1, &mut self.looks) {
+                    Some(len) => passed = at + len,
+                    None => return Some((at, false)),
+                }
+            }
+            if self.looks >= LOOKS {
+                break;
+            }
+        }
+        None
     }
 }
 
@@ -255,6 +278,12 @@ impl<C: Catalog> Answer<'_, C> {
     }
 }
 
+/// Whether a text begins with more blanks than a call has before it.
+fn begins_blank(text: &str) -> bool {
+    let head = text.split_at(text.floor_char_boundary(HEAD)).0;
+    head.len() < text.len() && head.trim_start().is_empty()
+}
+
 /// Whether a text is the beginning of a tag.
 fn is_tag_name(text: &str) -> bool {
     let name = text.strip_prefix('<').filter(|_| text.len() < LONGEST_TAG);
@@ -276,23 +305,25 @@ pub(super) fn may_become_mark(text: &str) -> bool {
     marks::begins(BEGINS).any(|mark| marks::may_become(text, mark))
 }
 
-/// Whether a text is nothing but ends of marks, the last of which may be incomplete, and the call behind them or its
-/// beginning.
-fn may_be_ends(text: &str) -> bool {
-    let mut rest = text.trim_end();
+/// How many bytes of ends of marks a text begins with, unless it is nothing but them, the last of which may be incomplete,
+/// and the call behind them or its beginning.
+fn ends(text: &str, looks: &mut usize) -> Option<usize> {
+    let all = text.trim_end();
+    let mut rest = all;
     // Every token is an end, also one that a longer end or a mark begins with.
     while !rest.is_empty() && !marks::may_become_end(rest, ENDS) {
+        *looks += EDGE;
         let is_behind = rest.len() < text.len();
         if is_behind && (is_marked(rest) || may_become_mark(rest)) {
-            return true;
+            return None;
         }
         let Some(after) = marks::after_edge(rest) else {
-            return false;
+            return Some(all.len() - rest.len());
         };
         if marks::may_become_sender(after) {
-            return true;
+            return None;
         }
         rest = after.trim();
     }
-    true
+    None
 }

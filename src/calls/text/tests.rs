@@ -298,3 +298,20 @@ fn ordinary_text_streams_without_delay() {
         assert_eq!(run(text).0, text);
     }
 }
+
+#[test]
+fn a_flood_of_marks_does_not_mute_the_answer() {
+    // Where each of them is read again with every letter, this takes hours.
+    let floods = [
+        ("[", 20_000),
+        ("</", 20_000),
+        ("]", 20_000),
+        (" ", 100_000),
+        ("<|a|>", 5_000),
+    ];
+    for (flood, count) in floods {
+        let text = format!("{}\nThat is all.", flood.repeat(count));
+        let (shown, held) = run(&text);
+        assert_eq!((shown, held), (text, Held::Text(String::new())), "{flood}");
+    }
+}

@@ -1,6 +1,6 @@
 //! What was let through as the answer so far, as far as it says what a mark behind it means.
 
-use super::begins;
+use super::{begins, ends};
 use crate::text::{Fences, marks};
 
 /// What was let through as the answer.
@@ -103,6 +103,27 @@ const LINE: usize = 16;
 
 pub(super) const FENCE: &str = "```";
 
-pub(super) fn mentions_beginning(text: &str) -> bool {
+fn mentions_beginning(text: &str) -> bool {
     marks::has_sign(text) && begins().any(|begin| marks::find(text, begin).is_some())
+}
+
+/// The text before and after the end of thoughts: one that begins a line, or stands without a blank between a word and what
+/// begins a sentence, a line or a mark. One that is mentioned stands in a sentence, in quotes or behind a beginning.
+pub(super) fn stray<'a>(text: &'a str, released: &Released) -> Option<(&'a str, &'a str)> {
+    let is_end = |(before, after): &(&str, &str)| {
+        let last = released.last_of(before);
+        let begins = |c: char| c.is_alphabetic() && !c.is_lowercase();
+        let is_between = released.is_glued(before) && after.starts_with(begins);
+        let is_glued =
+            !last.is_whitespace() && last != '`' && after.starts_with(['\n', '\r', '<', '[']);
+        (released.ends_line(before) || is_glued || is_between) && !released.is_fenced(before)
+    };
+    if released.is_about_marks {
+        return None;
+    }
+    let begun = begins().filter_map(|mark| Some(marks::find(text, mark)?.0));
+    let begun = begun.min().unwrap_or(text.len());
+    let ends = ends().flat_map(|mark| marks::all(text, mark).take_while(|(from, _)| *from < begun));
+    let parts = ends.map(|(from, to)| (text.split_at(from).0, text.split_at(to).1));
+    parts.filter(is_end).min_by_key(|(before, _)| before.len())
 }

@@ -173,3 +173,34 @@ fn later_think_tags_are_text() {
         "b <think>c</think>",
     );
 }
+
+#[test]
+fn a_flood_of_marks_does_not_mute_the_answer() {
+    // Where each of them is read again with every letter, this takes hours.
+    let floods = [
+        ("", "<|start|>", 5_000, false),
+        ("", " ", 300_000, false),
+        ("a.\n", "<|im_end|>", 5_000, false),
+        ("a.\n", "<think> ", 10_000, true),
+        ("<think> is", " <", 20_000, true),
+    ];
+    for (before, flood, count, is_thought) in floods {
+        let mut filter = Thoughts::new();
+        let text = format!("{before}{}\nThat is all.", flood.repeat(count));
+        let (mut said, mut thought) = (String::new(), String::new());
+        for letter in text.chars() {
+            let (mut events, mut out) = (Batch::default(), Batch::default());
+            events.text(letter.encode_utf8(&mut [0; 4]));
+            filter.pass(&mut events, &mut out);
+            while let Some(event) = out.pop() {
+                match event {
+                    ModelEvent::Text(text) => said.push_str(&text),
+                    ModelEvent::Reasoning(text) => thought.push_str(&text),
+                    _ => {}
+                }
+            }
+        }
+        let shown = if is_thought { thought } else { said };
+        assert!(shown.ends_with("That is all."), "{flood}");
+    }
+}

@@ -196,7 +196,9 @@ fn token(text: &str) -> Option<(&str, &str)> {
         Some(inside) => (inside, '>'),
         None => (text.strip_prefix('[')?, ']'),
     };
-    let (whole, rest) = inside.split_once(close)?;
+    let near = inside.floor_char_boundary(LONGEST_TOKEN);
+    let at = inside.split_at(near).0.find(close)?;
+    let (whole, rest) = (inside.split_at(at).0, inside.split_at(at + 1).1);
     let name = whole.trim_matches(|c| is_bar(c) || matches!(c, ' ' | '\\' | '/'));
     let begun = whole.trim_start_matches('/');
     let bars = [begun.starts_with(is_bar), whole.ends_with(is_bar)];
@@ -210,7 +212,7 @@ fn token(text: &str) -> Option<(&str, &str)> {
                     || names::is_bare(name)
                     || name.contains('_') && names::is_numbered(name))
     };
-    let is_name = !name.is_empty() && name.chars().all(is_in_token) && whole.len() < LONGEST_TOKEN;
+    let is_name = !name.is_empty() && name.chars().all(is_in_token);
     let is_named = is_name && (!name.contains(' ') || bars == [true; 2]);
     (is_one && is_named).then_some((name, rest))
 }
