@@ -91,8 +91,20 @@ local function capabilities()
   })
 end
 
+--- Neovim that exits still hears its servers, but has no buffers: an error would wait for a key, for ever.
+---@generic F: function
+---@param callback F
+---@return F
+local function unless_exiting(callback)
+  return function(...)
+    if vim.v.exiting == vim.NIL then
+      return callback(...)
+    end
+  end
+end
+
 ---@type table<string, fun(err: any, params: any, context: lsp.HandlerContext): any, any>
-local handlers = {
+local handlers = vim.tbl_map(unless_exiting, {
   ['workspace/applyEdit'] = function(_, params, context)
     local client = assert(vim.lsp.get_client_by_id(context.client_id))
     -- A command may have written the files: buffers without changes of their own are read again instead of edited.
@@ -155,7 +167,7 @@ local handlers = {
     local levels = { vim.log.levels.ERROR, vim.log.levels.WARN, vim.log.levels.INFO, vim.log.levels.DEBUG }
     require('tandem.say')(params.message, levels[params.type])
   end,
-}
+})
 
 --- Registers a client as the plugin's own, before it is attached to a buffer.
 ---@param client vim.lsp.Client
@@ -196,9 +208,9 @@ function M.lsp_config()
       M.attach_all(client)
       answer(root, client)
     end,
-    on_exit = vim.schedule_wrap(function(code, signal, id)
+    on_exit = vim.schedule_wrap(unless_exiting(function(code, signal, id)
       M.on_exit(code, signal, id)
-    end),
+    end)),
   }
 end
 
@@ -450,6 +462,7 @@ end
 ---@return integer? id of the request
 function M.request(client, method, params, callback)
   local id
+  callback = unless_exiting(callback)
   if has_method_calls then
     _, id = client:request(method, params, callback)
   else
