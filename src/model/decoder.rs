@@ -177,6 +177,7 @@ mod tests {
         r#"{"choices":[{"delta":{"tool_calls":[{"index":-1,"function":{"arguments":null}},{"id":"a"},{}]}}]}"#,
         r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.text","text":"a"},1]},"finish_reason":"length"}]}"#,
         r#"{"choices":[{"delta":null,"error":{"message":"no"}}],"usage":{"prompt_tokens":-1}}"#,
+        r#"{"type":"message_start","message":{"usage":{"input_tokens":18446744073709551615,"cache_read_input_tokens":1}}}"#,
         r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","input":{"x":1}}}"#,
         r#"{"type":"content_block_delta","index":1,"delta":{"partial_json":"}","text":"t","signature":"s"}}"#,
         r#"{"type":"content_block_stop","index":1}"#,

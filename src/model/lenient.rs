@@ -8,6 +8,11 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+/// A number of tokens; an impossible one counts as absent, so that sums fit.
+pub(super) fn count(value: &Value) -> Option<u64> {
+    value.as_u64().filter(|count| *count < 1 << 40)
+}
+
 /// Text, borrowed from the input wherever it has no escapes. Everything that is no text counts as empty.
 #[derive(Debug, Default)]
 pub(super) enum Text<'a> {

@@ -390,6 +390,24 @@ mod tests {
         assert_eq!((left.exists(), new.exists()), (false, true));
     }
 
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_pipe_is_no_log() {
+        let home = tempfile::tempdir().unwrap();
+        let pipe = home.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        let folder = StateFolder::existing(home.path().to_owned()).await.unwrap();
+        let opened = folder.open_log("pipe", |lines| lines.count()).await;
+        assert_eq!(opened.unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
+
     #[cfg(unix)]
     #[tokio::test]
     async fn state_files_are_private() {

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::details::Details;
 use super::slots::Slots;
 use crate::model::batch::Batch;
-use crate::model::lenient::{Index, OneOrMany, Text};
+use crate::model::lenient::{Index, OneOrMany, Text, count};
 use crate::model::{Failure, ModelEvent, ReasoningItem, Usage, fault};
 use crate::text::sse::Event;
 
@@ -382,7 +382,7 @@ fn usage(raw: &RawValue) -> Option<Usage> {
     let number = |pointers: &[&str]| {
         pointers
             .iter()
-            .find_map(|pointer| usage.pointer(pointer)?.as_u64())
+            .find_map(|pointer| count(usage.pointer(pointer)?))
     };
     let (input, output) = (number(&["/prompt_tokens"]), number(&["/completion_tokens"]));
     (input.is_some() || output.is_some()).then(|| Usage {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::model::batch::Batch;
 use crate::model::fragments::Fragments;
-use crate::model::lenient::{Index, Text};
+use crate::model::lenient::{Index, Text, count};
 use crate::model::{Failure, ModelEvent, ReasoningItem, Usage, fault};
 use crate::text::sse::Event;
 
@@ -289,10 +289,7 @@ impl Decoder {
                 "/output_tokens_details/thinking_tokens",
             ),
         ] {
-            *number = usage
-                .pointer(pointer)
-                .and_then(Value::as_u64)
-                .unwrap_or(*number);
+            *number = usage.pointer(pointer).and_then(count).unwrap_or(*number);
         }
         tokens.cost = usage["cost"].as_f64().or(tokens.cost);
         out.push(ModelEvent::Usage(Usage {

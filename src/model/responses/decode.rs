@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::CUSTOM;
 use crate::model::batch::Batch;
 use crate::model::fragments::Fragments;
-use crate::model::lenient::{Index, Text};
+use crate::model::lenient::{Index, Text, count};
 use crate::model::{Failure, ModelEvent, ReasoningItem, Usage, fault};
 use crate::text::sse::Event;
 
@@ -348,7 +348,7 @@ fn thoughts(item: &Value) -> String {
 }
 
 fn usage(usage: &Value) -> Option<Usage> {
-    let number = |pointer: &str| usage.pointer(pointer).and_then(Value::as_u64);
+    let number = |pointer: &str| usage.pointer(pointer).and_then(count);
     let (input, output) = (number("/input_tokens"), number("/output_tokens"));
     (input.is_some() || output.is_some()).then(|| Usage {
         input: input.unwrap_or_default(),

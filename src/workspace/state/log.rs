@@ -10,6 +10,7 @@ use std::io::{self, BufRead as _, BufReader, BufWriter, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cap_fs_ext::OpenOptionsSyncExt as _;
 use cap_std::fs::{Dir, OpenOptions};
 
 use crate::workspace::disk::blocking;
@@ -163,7 +164,7 @@ pub(super) fn read<T>(
 
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.read(true).append(true);
+    options.read(true).append(true).nonblock(true);
     #[cfg(unix)]
     cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
