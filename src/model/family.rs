@@ -53,37 +53,52 @@ const MARKS: [(&str, Family); 20] = [
     ("glm", Family::Glm),
 ];
 
+/// A name without what hosts write around it, in lower case, with dashes in versions: `claude-sonnet-4-6` for
+/// `us.anthropic.claude-sonnet-4-6-v1:0`, `glm-4-7` for `accounts/fireworks/models/glm-4p7`.
+pub(super) fn plain(name: &str) -> String {
+    let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+    let name = name.split([':', '@']).next().unwrap_or_default();
+    // Bedrock names the region and the maker, and a version of its own.
+    let mut name = name.strip_suffix("-v1").unwrap_or(name);
+    while let Some((maker, rest)) = name.split_once('.')
+        && !maker.contains(|c: char| c.is_ascii_digit())
+    {
+        name = rest;
+    }
+    let at = MARKS.iter().find_map(|(mark, _)| name.find(mark));
+    let name = name.get(at.unwrap_or_default()..).unwrap_or(name);
+    let is_digit = |c: Option<&u8>| c.is_some_and(u8::is_ascii_digit);
+    let letters = name.as_bytes();
+    let dashed = name.char_indices().map(|(at, c)| match c {
+        '.' => '-',
+        'p' if at > 0 && is_digit(letters.get(at - 1)) && is_digit(letters.get(at + 1)) => '-',
+        c => c,
+    });
+    dashed.collect()
+}
+
 impl Known {
     /// Parses a name such as `gpt-5.1`, `anthropic/claude-opus-4.8` or `us.anthropic.claude-sonnet-4-6-v1:0`.
     pub fn by_name(name: &str) -> Self {
-        let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
-        if let Some(rest) = name
-            .strip_prefix('o')
-            .filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-        {
-            return Self {
-                family: Family::OSeries,
-                version: version(rest),
-            };
-        }
+        let name = plain(name);
+        let version = version(&name).map(|(_, version, _)| version);
         // A distilled model belongs to its base family, which its name mentions first or not at all.
-        let mark = MARKS
-            .iter()
-            .find_map(|(mark, family)| Some((name.split_once(mark)?.1, *family)));
-        let (rest, family) = mark.unwrap_or((&name, Family::Other));
-        Self {
-            family,
-            version: version(rest),
-        }
+        let mark = MARKS.iter().find(|(mark, _)| name.starts_with(mark));
+        let family = match (name.get(..1), version) {
+            _ if let Some((_, family)) = mark => *family,
+            (Some("o"), Some(_)) if is_numbered(&name) => Family::OSeries,
+            // K2 Think is somebody else's.
+            (Some("k"), Some((3.., _))) if is_numbered(&name) => Family::Kimi,
+            _ => Family::Other,
+        };
+        Self { family, version }
     }
 
     /// Whether the version is at least this one. A name without a number counts as the newest. Behind a dot stand
     /// decimals: 4.20 is older than 4.3.
     pub fn at_least(self, major: u32, minor: u32) -> bool {
-        let decimals = |minor: u32| if minor < 10 { minor * 10 } else { minor };
-        let wanted = (major, decimals(minor));
         self.version
-            .is_none_or(|(major, minor)| (major, decimals(minor)) >= wanted)
+            .is_none_or(|version| order(version) >= order((major, minor)))
     }
 
     /// Additional instructions for models of this family.
@@ -110,18 +125,28 @@ impl Known {
     }
 }
 
-/// The first number in a name, and the one after it behind a dot or dash. Dates and sizes are not versions.
-fn version(rest: &str) -> Option<(u32, u32)> {
-    let start = rest.find(|c: char| c.is_ascii_digit())?;
-    let (major, rest) = number(rest.get(start..)?)?;
-    let minor = rest
-        .strip_prefix(['.', '-'])
-        .and_then(number)
-        .filter(|(_, rest)| {
-            // `4-20250514` is a date, `3-32b` a size.
-            !rest.starts_with(|c: char| c.is_ascii_alphanumeric())
-        });
-    Some((major, minor.map_or(0, |(minor, _)| minor)))
+/// Whether a single letter and a number begin the name.
+fn is_numbered(name: &str) -> bool {
+    name.get(1..)
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// The first number in a plain name and the one after it, with what stands before and behind them. Dates and sizes are
+/// not versions.
+pub(super) fn version(name: &str) -> Option<(&str, (u32, u32), &str)> {
+    let (before, rest) = name.split_at_checked(name.find(|c: char| c.is_ascii_digit())?)?;
+    let (major, rest) = number(rest)?;
+    let minor = rest.strip_prefix('-').and_then(number).filter(|(_, rest)| {
+        // `4-20250514` is a date, `3-32b` a size.
+        !rest.starts_with(|c: char| c.is_ascii_alphanumeric())
+    });
+    let (minor, rest) = minor.unwrap_or((0, rest));
+    Some((before, (major, minor), rest))
+}
+
+/// Versions in their order.
+pub(super) fn order((major, minor): (u32, u32)) -> (u32, u32) {
+    (major, if minor < 10 { minor * 10 } else { minor })
 }
 
 /// One or two digits.
@@ -169,6 +194,13 @@ mod tests {
         check("gemini-3.1-pro-preview", Family::Gemini, Some((3, 1)));
         check("deepseek-v4-flash", Family::DeepSeek, Some((4, 0)));
         check("deepseek-chat", Family::DeepSeek, None);
+        check("k3-256k", Family::Kimi, Some((3, 0)));
+        check("K2-Think", Family::Other, Some((2, 0)));
+        check(
+            "accounts/fireworks/models/glm-4p7",
+            Family::Glm,
+            Some((4, 7)),
+        );
         check("kimi-k2-0905-preview", Family::Kimi, Some((2, 0)));
         check("moonshotai/Kimi-K2.5", Family::Kimi, Some((2, 5)));
         check("grok-4-1-fast", Family::Grok, Some((4, 1)));

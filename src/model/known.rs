@@ -2,27 +2,50 @@
 //!
 //! It has the lowest precedence: the endpoint's information overrides it, and the configuration overrides both.
 
+use std::sync::LazyLock;
+
 use super::catalog::ModelInfo;
-use crate::domain::{LongRequests, Prices, without_date};
+use super::family::{self, Family, Known};
+use crate::domain::{LongRequests, Prices};
 
 /// The facts, dated; `known/update` makes it.
 const TABLE: &str = include_str!("known/table.tsv");
 
-/// The table's entry for a model, by its name at the endpoint.
-pub fn find(name: &str) -> Option<ModelInfo> {
-    let plain = plain(name);
-    let row = |fits: &dyn Fn(&str) -> bool| {
-        rows().find(|row| fits(row.split('\t').next().unwrap_or_default()))
+/// What the versions of a model have in common in their names, and the version.
+type Line = (String, Option<(u32, u32)>);
+
+/// Its rows, by line and version.
+static LINES: LazyLock<Vec<(Line, &str)>> = LazyLock::new(|| {
+    let by_line = |row: &'static str| {
+        let (line, version) = line(row.split('\t').next()?);
+        Some(((line, version), row))
     };
-    let exact = row(&|known| self::plain(known) == plain);
-    let related = || {
-        row(&|known| {
-            known
-                .strip_suffix('*')
-                .is_some_and(|line| plain.starts_with(&self::plain(line)))
+    rows().filter_map(by_line).collect()
+});
+
+/// The table's entry for a model, by its name at the endpoint: the newest row of its line that is not newer. Of a name
+/// without a version, the newest.
+pub fn find(name: &str) -> Option<ModelInfo> {
+    let (line, version) = line(name);
+    let of_line = LINES
+        .iter()
+        .filter(|((known, since), _)| *known == line && (version.is_none() || *since <= version));
+    let newest = of_line.max_by_key(|((_, since), _)| *since);
+    let family = || {
+        let plain = family::plain(name);
+        let is_bare = Known::by_name(name).family == Family::Kimi && plain.starts_with('k');
+        let plain = if is_bare {
+            format!("kimi-{plain}")
+        } else {
+            plain
+        };
+        rows().find(|row| {
+            let line = row.split_once('*').map(|(line, _)| line);
+            line.is_some_and(|line| plain.starts_with(line))
         })
     };
-    exact.or_else(related).and_then(|row| parse(name, row))
+    let row = newest.map(|(_, row)| *row).or_else(family)?;
+    parse(name, row)
 }
 
 impl ModelInfo {
@@ -46,27 +69,33 @@ fn rows() -> impl Iterator<Item = &'static str> {
     TABLE.lines().filter(|line| !line.starts_with('#'))
 }
 
-/// A name as the table has it: without the maker, snapshot date or `-latest`, versions with dashes.
-fn plain(name: &str) -> String {
-    let name = name
-        .rsplit('/')
-        .next()
-        .unwrap_or(name)
-        .to_ascii_lowercase()
-        .replace(['.', '@'], "-");
-    // Bedrock names the region and the maker, and a version of its own.
-    let name = name
-        .rsplit_once("anthropic-")
-        .map_or(name.as_str(), |(_, name)| name);
-    let name = name.split_once("-v1:").map_or(name, |(name, _)| name);
-    let mut name = without_date(name);
-    while let Some(shorter) = ["-latest", "-preview", "-0"]
-        .iter()
-        .find_map(|end| name.strip_suffix(end))
-    {
-        name = without_date(shorter);
+/// A model's line. A snapshot is no version.
+fn line(name: &str) -> Line {
+    let plain = family::plain(name);
+    let words: Vec<&str> = plain.split('-').collect();
+    let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    let is_snapshot = |word: &str| {
+        matches!(
+            word,
+            "0" | "latest" | "preview" | "exp" | "customtools" | "v2"
+        ) || is_number(word) && word.len() > 2
+    };
+    let mut ends = (1..words.len()).filter(|end| {
+        let (first, rest) = words
+            .get(*end..)
+            .and_then(<[_]>::split_first)
+            .unwrap_or((&"", &[]));
+        is_snapshot(first) && rest.iter().all(|word| is_snapshot(word) || is_number(word))
+    });
+    let end = ends.next().unwrap_or(words.len());
+    let stem = words.get(..end).unwrap_or_default().join("-");
+    match family::version(&stem) {
+        Some((before, version, after)) => (
+            before.trim_end_matches('-').to_owned() + after,
+            Some(family::order(version)),
+        ),
+        None => (stem, None),
     }
-    name.to_owned()
 }
 
 fn parse(name: &str, row: &str) -> Option<ModelInfo> {
@@ -160,7 +189,11 @@ mod tests {
         check("gpt-6.1-sol-2026-09-29", 922_000, Some(2.0));
         check("claude-sonnet-5-5", 1_000_000, Some(2.0));
         check("claude-3-opus-20240229", 200_000, None);
-        check("gpt-7-sol", 272_000, None);
+        // A newer version is taken for the newest known one of its line.
+        check("gpt-7-sol", 922_000, Some(2.0));
+        check("claude-opus-latest", 1_000_000, Some(4.0));
+        check("claude-4.5-sonnet", 200_000, Some(3.0));
+        check("gpt-7-vega", 272_000, None);
         check("gemini-4-argon", 1_048_576, Some(4.0));
         // The coding plan has names of its own.
         check("k3-256k", 262_144, None);

@@ -3,3 +3,4 @@
 mod corpus;
 mod encoding;
 mod faults;
+mod names;

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::family::Family;
+use super::family::{self, Family};
 use super::host::Host;
 use super::{Api, Endpoint};
 use crate::domain::Effort;
@@ -29,6 +29,11 @@ pub(super) fn fields(endpoint: &Endpoint) -> Map<String, Value> {
 }
 
 impl Endpoint {
+    /// Whether this is part of the model's name.
+    fn is_called(&self, part: &str) -> bool {
+        family::plain(&self.model).contains(part)
+    }
+
     /// The effort in the words of a request to this model, if it says any.
     pub fn effort_sent(&self) -> Option<String> {
         let fields = Value::Object(fields(self));
@@ -59,8 +64,8 @@ fn chosen(endpoint: &Endpoint, least: Effort, most: Effort) -> Option<String> {
 fn of_openai(endpoint: &Endpoint) -> Option<String> {
     let known = endpoint.known();
     let reasons = match known.family {
-        Family::Gpt => known.at_least(5, 0) && !endpoint.model.contains("gpt-5-chat"),
-        Family::OSeries => !endpoint.model.contains("o1-"),
+        Family::Gpt => known.at_least(5, 0) && !endpoint.is_called("gpt-5-chat"),
+        Family::OSeries => true,
         _ => return endpoint.effort.clone(),
     };
     if !reasons {
@@ -71,7 +76,7 @@ fn of_openai(endpoint: &Endpoint) -> Option<String> {
     } else {
         Effort::Xhigh
     };
-    if endpoint.model.contains("-pro") {
+    if endpoint.is_called("-pro") {
         return Some(chosen(endpoint, Effort::High, hardest).unwrap_or_else(|| "high".to_owned()));
     }
     let (least, most) = match known.family {
@@ -136,7 +141,7 @@ fn chat(endpoint: &Endpoint) -> Option<Value> {
         }
         Host::Moonshot if known.at_least(2, 6) => {
             // The coding models always think.
-            let thinks = word != Some("none") || endpoint.model.contains("code");
+            let thinks = word != Some("none") || endpoint.is_called("code");
             Some(if thinks {
                 json!({ "thinking": { "type": "enabled", "keep": "all" } })
             } else {
@@ -256,11 +261,11 @@ fn messages(endpoint: &Endpoint) -> Value {
             .map_or(json!(LONGEST.min(most)), |tokens| json!(tokens));
         let always_thinks = ["fable", "mythos"]
             .iter()
-            .any(|line| endpoint.model.contains(line))
-            || endpoint.model.contains("opus") && known.at_least(5, 5);
+            .any(|line| endpoint.is_called(line))
+            || endpoint.is_called("opus") && known.at_least(5, 5);
         if endpoint.effort.as_deref() == Some("none") && !always_thinks {
             // From 5.5 on, Sonnet takes no notes before it acts, but some in between.
-            let is_newest = endpoint.model.contains("sonnet") && known.at_least(5, 5);
+            let is_newest = endpoint.is_called("sonnet") && known.at_least(5, 5);
             let off = if is_newest {
                 "between_tools"
             } else {
@@ -316,7 +321,7 @@ fn budgeted(budget: u32, limit: u64) -> Value {
 /// The most a Claude of this version writes.
 fn longest(endpoint: &Endpoint) -> u32 {
     let known = endpoint.known();
-    let is_opus = endpoint.model.contains("opus");
+    let is_opus = endpoint.is_called("opus");
     if known.at_least(4, 5) || known.at_least(3, 7) && !is_opus {
         LONGEST
     } else if known.at_least(4, 0) {
