@@ -21,7 +21,7 @@ mod search;
 use memchr::memmem;
 use serde_json::{Map, Value};
 
-use self::beginning::whole_fence;
+use self::beginning::{is_example, whole_fence};
 pub(crate) use self::forms::inner;
 pub(crate) use self::json::TextCall;
 pub(crate) use self::quoted::{Quotation, may_come_from, says};
@@ -301,7 +301,7 @@ impl<C: Catalog> TextCalls<C> {
             words: words.trim_end().to_owned(),
             calls: calls.into_iter().map(json).collect(),
             text: tail.to_owned(),
-            is_beside_prose: !prose.trim().is_empty(),
+            is_beside_prose: !prose.trim().is_empty() || whole_fence(tail).is_some_and(is_example),
         }))
     }
 

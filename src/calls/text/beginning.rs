@@ -22,10 +22,7 @@ pub(super) fn may_be_whole(text: &str) -> bool {
             let may_be = |it: &&str| it.starts_with(&begun) || begun.starts_with(it);
             return !rest.contains('\n') && LANGUAGES.iter().any(may_be);
         };
-        return language == "tool_code"
-            || may_be_json(code)
-            || may_be_mark(code)
-            || may_be_patch(code);
+        return !is_example((language, code));
     }
     let listed = text.strip_prefix(FUNCTOOLS).unwrap_or(text);
     "```".starts_with(text)
@@ -35,6 +32,12 @@ pub(super) fn may_be_whole(text: &str) -> bool {
         || may_be_addressed(text)
         || may_be_patch(text)
         || may_be_mark(text) && text.starts_with(char::is_alphabetic)
+}
+
+/// Whether a fence may only show what a call looks like: it has neither JSON, a patch nor the mark of a family.
+pub(super) fn is_example((language, code): (&str, &str)) -> bool {
+    let code = code.trim_start();
+    language != "tool_code" && !may_be_json(code) && !may_be_mark(code) && !may_be_patch(code)
 }
 
 /// The language and the code so far of a fence that a text begins with, in a language that may contain a call.

@@ -48,6 +48,21 @@ fn is_text(text: &str, told: bool) {
 }
 
 #[test]
+fn a_fence_without_the_mark_of_a_family_may_be_an_example() {
+    for (code, may_be_example) in [
+        ("<read_file>\n<path>a.py</path>\n</read_file>", true),
+        ("read_file(path=\"a.py\")", true),
+        (CALL, false),
+        (&format!("<tool_call>{CALL}</tool_call>"), false),
+    ] {
+        let Held::Calls(written) = run(&format!("```\n{code}\n```")).1 else {
+            panic!("{code}")
+        };
+        assert_eq!(written.is_beside_prose, may_be_example, "{code}");
+    }
+}
+
+#[test]
 fn a_text_call_at_the_end_is_a_call() {
     is_call(CALL, "");
     is_call(&format!("```json\n{CALL}\n```"), "");
