@@ -91,7 +91,7 @@ local function capabilities()
   })
 end
 
---- Neovim that exits still hears its servers, but has no buffers: an error would wait for a key, for ever.
+--- While exiting, Neovim still receives messages but has no buffers left: an error would wait for a key forever.
 ---@generic F: function
 ---@param callback F
 ---@return F
