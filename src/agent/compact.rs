@@ -34,8 +34,8 @@ const WORDS: usize = 16_000;
 
 /// The request for a summary.
 pub(super) const ASK: &str = "Summarize the conversation so far for yourself: your summary will replace it, \
-    except for the project's instructions and the user's own messages, which are kept word for word: of long messages the beginning \
-    and the end, of many the first and the last. Use these headings:\n\
+    except for the project's instructions and the user's own messages, which are kept word for word. Of a long message, only the \
+    beginning and the end are kept; of many messages, only the first and the latest. Use these headings:\n\
     ## Task\nWhat the user wants now, with constraints and what they rejected, and the decisions made so far, with reasons.\n\
     ## State\nWhat is done, what works, what is half done.\n\
     ## Files\nEach relevant file, as path:line, with what it contains and what was changed.\n\

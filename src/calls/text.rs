@@ -31,11 +31,11 @@ use crate::text::{marks, repair};
 
 /// Why a call in a fence or as JSON after prose is not run.
 const EXAMPLE: &str = "it is surrounded by other text and may be an example";
-/// Why a call is not run whose form is that of no family.
+/// Why a call in no known family's form is not run.
 const UNREADABLE: &str = "it cannot be read";
-/// Why a call is not run that the answer goes on behind.
+/// Why a call with more of the answer after it is not run.
 const FOLLOWED: &str = "other text follows it";
-/// Why a call that changes something is not run from arguments that end early.
+/// Why a call that changes something is not run with truncated arguments.
 const INCOMPLETE: &str = "it is not complete";
 
 /// The held-back text of a finished answer.
@@ -356,13 +356,13 @@ impl<C: Catalog> TextCalls<C> {
                 .strip_prefix("</")
                 .and_then(|rest| rest.split_once('>'))
                 .is_some_and(|(name, _)| marks::is_open(before, name));
-            // What goes on up to another mark explains nothing.
+            // Text that continues up to another mark is no explanation.
             let is_whole = || marks::without_edges(rest).len() < rest.trim_end().len();
             let is_broken = calls.is_empty() || rest.starts_with('<') && !is_around || is_whole();
             if is_broken {
                 return (!calls.iter().any(is_quoted)).then(|| UNREADABLE.to_owned());
             }
-            // An answer that begins with a call and goes on in another line may be about a result that was made up.
+            // An answer that begins with a call and continues on the next line may describe a made-up result.
             let begins = |c: char| c.is_alphabetic() && !c.is_lowercase();
             let is_next = call.ends_with('\n') && rest.starts_with(begins);
             let goes_on = before.trim().is_empty() && is_next;

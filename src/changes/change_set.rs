@@ -186,8 +186,8 @@ impl ChangeSet {
         self.git.retain(&mut meant);
     }
 
-    /// Has the changes of a file, or of what is in a folder, follow it to its new path; a path with changes of its own
-    /// is not taken. What `is_there` gives tells whether the file was there. Returns whether a change followed.
+    /// Moves the changes of a renamed file, or of the files in a renamed folder, to the new path, unless that path has
+    /// changes already. `is_there` gives the entry that tells whether the file existed. Returns whether a change moved.
     pub fn follow(&mut self, from: &Path, to: &Path, is_there: fn(&EntryChange) -> &Entry) -> bool {
         let taken: HashSet<PathBuf> = self.files.iter().map(|one| one.path.clone()).collect();
         let mut followed = false;

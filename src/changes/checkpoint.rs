@@ -125,7 +125,7 @@ impl Checkpoints {
         (changes, self.store.notice(problem))
     }
 
-    /// The editor renamed a file or folder: its changes follow. Returns whether there were any.
+    /// Moves the changes of a file or folder that the editor renamed. Returns whether there were any.
     pub fn follow(&mut self, from: &Path, to: &Path) -> bool {
         let mut followed = false;
         for entry in &mut self.turns {
@@ -181,7 +181,7 @@ impl Checkpoints {
         self.turns.retain(|entry| !entry.changes.is_empty());
     }
 
-    /// Adds changes that were undone: they come before what else the turn changed.
+    /// Adds undone changes again, before the turn's other changes.
     async fn put_back(&mut self, turn: u64, undone: ChangeSet) {
         let index = self.at(turn);
         let entry = self.turns.get_mut(index);

@@ -63,7 +63,7 @@ pub(super) fn cache(ours: &mut Value, endpoint: &Endpoint, instructions: &Instru
     }
 }
 
-/// The tools a model may call; a request without any has no such field.
+/// Adds the tools a model may call; without tools, the request has no such field.
 pub(super) fn offer(
     fields: &mut Map<String, Value>,
     tools: &[ToolSpec],

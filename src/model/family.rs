@@ -53,12 +53,12 @@ const MARKS: [(&str, Family); 20] = [
     ("glm", Family::Glm),
 ];
 
-/// A name without what hosts write around it, in lower case, with dashes in versions: `claude-sonnet-4-6` for
+/// A name without the prefixes and suffixes that hosts add, in lower case, with dashes in versions: `claude-sonnet-4-6` for
 /// `us.anthropic.claude-sonnet-4-6-v1:0`, `glm-4-7` for `accounts/fireworks/models/glm-4p7`.
 pub(super) fn plain(name: &str) -> String {
     let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
     let name = name.split([':', '@']).next().unwrap_or_default();
-    // Bedrock names the region and the maker, and a version of its own.
+    // Bedrock adds the region, the vendor and a version of its own.
     let mut name = name.strip_suffix("-v1").unwrap_or(name);
     while let Some((maker, rest)) = name.split_once('.')
         && !maker.contains(|c: char| c.is_ascii_digit())
@@ -87,7 +87,7 @@ impl Known {
         let family = match (name.get(..1), version) {
             _ if let Some((_, family)) = mark => *family,
             (Some("o"), Some(_)) if is_numbered(&name) => Family::OSeries,
-            // K2 Think is somebody else's.
+            // K2 Think is another vendor's.
             (Some("k"), Some((3.., _))) if is_numbered(&name) => Family::Kimi,
             _ => Family::Other,
         };
@@ -125,14 +125,14 @@ impl Known {
     }
 }
 
-/// Whether a single letter and a number begin the name.
+/// Whether the name begins with a single letter and a number.
 fn is_numbered(name: &str) -> bool {
     name.get(1..)
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The first number in a plain name and the one after it, with what stands before and behind them. Dates and sizes are
-/// not versions.
+/// The first number in a plain name and the one after it, with the text before and after them. Dates and sizes are not
+/// versions.
 pub(super) fn version(name: &str) -> Option<(&str, (u32, u32), &str)> {
     let (before, rest) = name.split_at_checked(name.find(|c: char| c.is_ascii_digit())?)?;
     let (major, rest) = number(rest)?;
@@ -144,7 +144,7 @@ pub(super) fn version(name: &str) -> Option<(&str, (u32, u32), &str)> {
     Some((before, (major, minor), rest))
 }
 
-/// Versions in their order.
+/// A sort key for versions: 4.5 is newer than 4.10, which is 4.1.
 pub(super) fn order((major, minor): (u32, u32)) -> (u32, u32) {
     (major, if minor < 10 { minor * 10 } else { minor })
 }

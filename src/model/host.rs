@@ -70,7 +70,7 @@ pub(super) enum Echo {
 }
 
 impl AssistantMessage {
-    /// What goes back of its reasoning: only the model that thought it understands it.
+    /// The reasoning that is sent back: only the model that produced it understands it.
     pub(super) fn items_for(&self, endpoint: &Endpoint) -> Vec<&Value> {
         let ours = self.reasoning.iter();
         ours.filter(|item| item.belongs_to(endpoint))

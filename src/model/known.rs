@@ -11,10 +11,10 @@ use crate::domain::{LongRequests, Prices};
 /// The facts, dated; `known/update` makes it.
 const TABLE: &str = include_str!("known/table.tsv");
 
-/// What the versions of a model have in common in their names, and the version.
+/// The part of a name that all versions of a model share, and the version.
 type Line = (String, Option<(u32, u32)>);
 
-/// Its rows, by line and version.
+/// The table's rows, by line and version.
 static LINES: LazyLock<Vec<(Line, &str)>> = LazyLock::new(|| {
     let by_line = |row: &'static str| {
         let (line, version) = line(row.split('\t').next()?);
@@ -23,8 +23,8 @@ static LINES: LazyLock<Vec<(Line, &str)>> = LazyLock::new(|| {
     rows().filter_map(by_line).collect()
 });
 
-/// The table's entry for a model, by its name at the endpoint: the newest row of its line that is not newer. Of a name
-/// without a version, the newest.
+/// The table's entry for a model, by its name at the endpoint: the newest row of its line that is not newer than the
+/// model. For a name without a version, the newest row.
 pub fn find(name: &str) -> Option<ModelInfo> {
     let (line, version) = line(name);
     let of_line = LINES
@@ -69,7 +69,7 @@ fn rows() -> impl Iterator<Item = &'static str> {
     TABLE.lines().filter(|line| !line.starts_with('#'))
 }
 
-/// A model's line. A snapshot is no version.
+/// A model's line. A snapshot's date or suffix is not a version.
 fn line(name: &str) -> Line {
     let plain = family::plain(name);
     let words: Vec<&str> = plain.split('-').collect();
@@ -189,7 +189,7 @@ mod tests {
         check("gpt-6.1-sol-2026-09-29", 922_000, Some(2.0));
         check("claude-sonnet-5-5", 1_000_000, Some(2.0));
         check("claude-3-opus-20240229", 200_000, None);
-        // A newer version is taken for the newest known one of its line.
+        // A newer version is treated like the newest known one of its line.
         check("gpt-7-sol", 922_000, Some(2.0));
         check("claude-opus-latest", 1_000_000, Some(4.0));
         check("claude-4.5-sonnet", 200_000, Some(3.0));

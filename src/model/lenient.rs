@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// A number of tokens; an impossible one counts as absent, so that sums fit.
+/// A number of tokens; an impossible one counts as absent, so that sums don't overflow.
 pub(super) fn count(value: &Value) -> Option<u64> {
     value.as_u64().filter(|count| *count < 1 << 40)
 }

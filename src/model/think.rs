@@ -57,15 +57,15 @@ pub(super) struct Thoughts {
     /// What ends the part that the answer began with.
     open: Option<String>,
     released: Released,
-    /// How long the held text has to be before it is looked at again.
+    /// The length at which the held text is examined again.
     next: usize,
 }
 
-/// How much text is looked at at once, in bytes.
+/// How much text is examined at once, in bytes.
 const PIECE: usize = 256;
-/// How much may be held and looked at again with every token.
+/// Up to this length, held text is examined again with every token.
 const NEAR: usize = 128;
-/// How much may be held: then it is the answer, whatever follows, or thoughts if it begins as such.
+/// How much may be held; longer text is the answer, whatever follows, or thoughts if it begins like them.
 const MOST: usize = 4 * 1024;
 const MOST_THOUGHTS: usize = 4 * MOST;
 
@@ -161,7 +161,7 @@ impl Thoughts {
         self.state == State::Answering && self.held.is_empty() && !marks::has_sign(text)
     }
 
-    /// Takes text that may be part of a mark, or in one. Held text is looked at again once there is twice as much of it.
+    /// Holds text that may be part of a mark, or inside one. Held text is examined again once it has doubled.
     fn hold(&mut self, text: &str, out: &mut Batch) {
         self.held.push_str(text);
         if self.held.len() < self.next {
@@ -453,7 +453,7 @@ fn header(text: &str) -> Header<'_> {
         }
         rest = rest.trim_start_matches(' ');
         if last == BODY && said.last() == Some(&"commentary") {
-            // An object is a call whose recipient is gone.
+            // An object is a call whose recipient is missing.
             match body.trim_start().chars().next() {
                 None => return Header::Begun,
                 Some('{') => return Header::None,

@@ -29,7 +29,7 @@ pub(super) fn fields(endpoint: &Endpoint) -> Map<String, Value> {
 }
 
 impl Endpoint {
-    /// Whether this is part of the model's name.
+    /// Whether the model's name contains `part`.
     fn is_called(&self, part: &str) -> bool {
         family::plain(&self.model).contains(part)
     }

@@ -25,7 +25,7 @@ impl Provider {
     /// the beginning of the conversation was, or soon will be, left out; once a session.
     pub fn check_window(&self, sent: u64, read: u64) -> Option<String> {
         let inner = self.connection();
-        // Providers say so when a prompt is too long; servers that people run may not.
+        // Providers report a prompt that is too long; self-hosted servers may not.
         let trusted = !inner.endpoint.is_local() && inner.endpoint.host() != Host::Other;
         if !trusted && read >= LEAST && sent >= SHORT && read * 2 < sent {
             inner.learned.cut_at(read);

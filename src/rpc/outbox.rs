@@ -61,7 +61,7 @@ impl TextKind {
 pub(crate) enum Item {
     /// A finished JSON body.
     Body(Vec<u8>),
-    /// A pause, so that the other side reads what follows by itself.
+    /// A pause, so that the other side reads later messages separately.
     Pause,
     /// Text that becomes a `session/update` when it is written; until then more may be appended.
     Text {

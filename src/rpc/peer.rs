@@ -35,7 +35,7 @@ impl Peer {
         }
     }
 
-    /// Writes what follows a moment later, for clients that lose what they read together with an answer they wait for.
+    /// Delays later messages briefly, for clients that lose messages read together with a response they are waiting for.
     pub fn pause(&self) {
         self.outbox().pause();
     }

@@ -25,7 +25,7 @@ const MESSAGES: usize = 256;
 const BUDGET: usize = 4 << 20;
 /// Data is written once this much is ready.
 const BATCH: usize = 64 << 10;
-/// How long a [`Peer::pause`] lasts: long enough for a client to take what came before.
+/// How long a [`Peer::pause`] lasts: long enough for a client to process earlier messages.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How long shutdown waits for a slow reader.
 const LAST_WORDS: Duration = Duration::from_secs(1);

@@ -145,7 +145,7 @@ impl Server {
             "workspace/executeCommand" => {
                 let peer = call.server.peer.clone();
                 call.now(Self::execute);
-                // Eglot 1.9 and lsp-mode 8.0 wait for the answer, and lose the edit that follows it at once.
+                // Eglot 1.9 and lsp-mode 8.0 wait for the response and lose an edit that follows it immediately.
                 peer.pause();
             }
             _ => call.responder.error(

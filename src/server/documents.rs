@@ -54,7 +54,7 @@ impl Server {
         self.show_hunks();
     }
 
-    /// The server sees this by itself only of files that are there.
+    /// Marks documents as saved. Without this, the server knows only if the file exists.
     pub fn saved_documents(&mut self, params: ext::Save) {
         for uri in &params.uris {
             if let Some(document) = self.documents.get(uri) {

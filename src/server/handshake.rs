@@ -208,7 +208,7 @@ impl Server {
     }
 }
 
-/// What is to be told of folders and files.
+/// The changes to folders and files that the editor should report.
 fn workspace_capabilities() -> Value {
     let files = json!([{ "scheme": "file", "pattern": { "glob": "**" } }]);
     json!({

@@ -152,7 +152,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
     }
 }
 
-/// tandem's own files and folders, which may be links into a repository of somebody's settings.
+/// tandem's own files and folders, which may be links into a dotfiles repository.
 fn own(settings: &Settings) -> Vec<PathBuf> {
     let own = settings.state_dir.clone().into_iter();
     let own = own.chain(settings.config_file());

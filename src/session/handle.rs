@@ -33,7 +33,7 @@ pub(super) enum Command {
     Withdraw(PromptId, oneshot::Sender<bool>),
     /// Review changes. Only listing works while a turn runs.
     Review(Review, oneshot::Sender<Result<Reviewed, ReviewError>>),
-    /// The editor renamed files or folders: from this path to that one.
+    /// The editor renamed files or folders, each from the first path to the second.
     Renamed(Vec<(PathBuf, PathBuf)>),
     /// The person began to type a prompt.
     Typing,
@@ -181,7 +181,7 @@ impl Session {
         Ok(answer)
     }
 
-    /// Has what is under review follow files or folders that the editor renamed, from one path to another.
+    /// Moves the changes under review along with files or folders that the editor renamed, from the first path to the second.
     ///
     /// # Errors
     /// The session is gone or overloaded.

@@ -236,7 +236,7 @@ impl Target {
         }
     }
 
-    /// A tool as its server describes it, by its fingerprint.
+    /// A tool, by the fingerprint of its server's description.
     fn origin(fingerprint: String) -> Self {
         Self {
             relative: fingerprint.clone(),
@@ -363,7 +363,7 @@ impl Policy {
         }
     }
 
-    /// The policy, with approval required for every call that reads or changes what is tandem's own.
+    /// The policy, with approval required for every call that reads or changes tandem's own files.
     #[must_use]
     pub fn guarding(mut self, own: Vec<PathBuf>) -> Self {
         self.own = own;

@@ -97,7 +97,7 @@ impl Changes {
         reviewed
     }
 
-    /// The editor renamed files or folders: what is under review follows those that stay in the workspace.
+    /// Moves the changes under review along with files or folders that the editor renamed within the workspace.
     pub async fn follow(
         &mut self,
         names: Vec<(PathBuf, PathBuf)>,

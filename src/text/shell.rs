@@ -192,7 +192,7 @@ impl Command {
             .chain(self.redirected())
     }
 
-    /// Whether it has nothing but words.
+    /// Whether it consists of words alone.
     pub fn does_nothing_else(&self) -> bool {
         self.assignments.is_empty() && self.redirections.is_empty() && self.body.is_empty()
     }

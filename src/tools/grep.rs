@@ -112,8 +112,8 @@ impl TypedTool for Grep {
     }
 }
 
-/// How a pattern may be meant, the likeliest first, each with a note: as it is, with `\|` between alternatives as other
-/// programs write it, and as text. The next one counts, and is compiled, if one finds nothing.
+/// How a pattern may be meant, most likely first, each with a note: as written, with `\|` between alternatives as in
+/// other programs, and as plain text. Each one is compiled and used only if the one before it finds nothing.
 fn readings(
     pattern: &str,
     ignore_case: bool,

@@ -380,7 +380,7 @@ impl Now {
             return Ok(Attempt::Done(None));
         }
         Ok(Attempt::Again(
-            "another program keeps changing it; repeat the change once that has ended".to_owned(),
+            "another program keeps changing it; retry once it has stopped".to_owned(),
         ))
     }
 }

@@ -45,7 +45,7 @@ struct State {
 
 type Expected = HashMap<String, (Arc<str>, bool)>;
 
-/// Notes that `uri` has `text` now. An editor that reads a file again may close and open it.
+/// Notes that `uri` has `text` now. An editor that reloads a file may close and reopen it.
 fn see(expected: &mut Expected, uri: &str, text: &str) {
     if let Some((expected, seen)) = expected.get_mut(uri) {
         *seen |= **expected == *text;
@@ -101,7 +101,7 @@ struct Buffer {
     version: i32,
     text: String,
     lines: LineIndex,
-    /// The last text that its file is known to have had.
+    /// The last known text of its file.
     stored: Option<Arc<str>>,
     /// A snapshot of the current version, if one was requested.
     snapshot: Option<Arc<Document>>,
@@ -192,7 +192,7 @@ impl Documents {
         })
     }
 
-    /// Looks at the file of a document that was opened: what it is reverted to is no unsaved text either.
+    /// Reads the file of a document that was opened: text that the user reverts to it is not unsaved either.
     pub async fn look_at_file(&self, uri: &str) {
         if let Some(document) = self.get(uri)
             && let Some(path) = document.path.clone()

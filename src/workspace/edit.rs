@@ -360,7 +360,7 @@ fn locate(text: &str, edit: &Replacement) -> Result<(Strategy, Vec<Hunk>), Match
     Err(explain::absent(text, edit, Asked::Replacement))
 }
 
-/// The same without the last line break, which the last line of a file may lack.
+/// The replacement without its final line break, which the last line of a file may lack.
 fn without_last_break(edit: &Replacement) -> Option<Replacement> {
     let bare = |text: &str| {
         let text = text.strip_suffix('\n')?;

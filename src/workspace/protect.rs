@@ -88,7 +88,7 @@ const PROTECTED_NAMES: &[&str] = &[
 const PROTECTED_PAIRS: &[[&str; 2]] = &[
     [".github", "workflows"],
     [".hg", "hgrc"],
-    // tandem's own, in a repository of somebody's settings
+    // tandem's own, in a dotfiles repository
     ["tandem", "config.toml"],
 ];
 

@@ -93,7 +93,7 @@ export class Conversations implements Disposable {
     return this.sessions.some((session) => session.isRunning);
   }
 
-  /** Whether something waited for a review when the window was closed. */
+  /** Whether changes were pending review when the window was closed. */
   get arePending(): boolean {
     return this.remembered().open.some(({ pending }) => pending);
   }
@@ -224,7 +224,7 @@ export class Conversations implements Disposable {
   remember(): void {
     clearTimeout(this.timer);
     if (this.restored === undefined) {
-      return; // it would take the place of what is to be restored
+      return; // it would overwrite the state to be restored
     }
     const open = this.open.flatMap(({ session, id, title, pending, draft: before = "" }) => {
       const known = session === undefined ? id : session.isBegun ? session.savedId : undefined;

@@ -1,4 +1,4 @@
-/** Entry point. Activated when the window has started; the chat view and commands start the server, and changes that wait for a review. */
+/** Entry point. Activated when the window has started; the chat view, commands and changes pending review start the server. */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { commands, type ExtensionContext, l10n, window, workspace } from "vscode";
@@ -81,7 +81,7 @@ export function activate({ extensionUri, globalStorageUri, secrets, subscription
     await server.dispose();
   };
   if (conversations.arePending) {
-    void conversations.start(); // the chat open or not: what waits for a review is marked
+    void conversations.start(); // pending changes are marked even if the chat is closed
   }
 }
 

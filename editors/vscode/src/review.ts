@@ -41,7 +41,7 @@ export class Review implements Disposable {
       conversations.onElsewhere(() => this.forgetClosed()),
       conversations.onSwitch(() => void this.refresh()),
       workspace.onDidOpenTextDocument(({ uri }) => uri.scheme === "file" && this.refreshSoon()), // after a reload, unsaved text comes late
-      workspace.onDidRenameFiles(() => this.refreshSoon()), // the server has learned of it by then
+      workspace.onDidRenameFiles(() => this.refreshSoon()), // by then, the server has been notified
       workspace.onDidDeleteFiles(() => this.refreshSoon()),
       workspace.onDidChangeTextDocument(({ document }) => this.files.has(document.uri.toString()) && this.refreshSoon()),
       workspace.onDidChangeNotebookDocument(({ notebook }) => this.files.has(notebook.uri.toString()) && this.refreshSoon()),

@@ -39,7 +39,7 @@ export function showStatus(conversations: Conversations, review: Review): Dispos
     item.tooltip = tooltip(visible(`tandem: ${details.join(", ")}`), pickers);
     item.accessibilityInformation = { label: `tandem, ${details.join(", ")}` };
     item.backgroundColor = phase === "waiting" ? new ThemeColor("statusBarItem.warningBackground") : undefined;
-    item.show(); // where tandem is used
+    item.show(); // only where tandem is used
   };
   const subscriptions = [
     conversations.onEvent(({ type }) => type === "changed" && draw()),

@@ -34,13 +34,13 @@ pub(super) fn may_be_whole(text: &str) -> bool {
         || may_be_mark(text) && text.starts_with(char::is_alphabetic)
 }
 
-/// Whether a fence may only show what a call looks like: it has neither JSON, a patch nor the mark of a family.
+/// Whether a fence may only illustrate a call: it contains no JSON, no patch and no family's mark.
 pub(super) fn is_example((language, code): (&str, &str)) -> bool {
     let code = code.trim_start();
     language != "tool_code" && !may_be_json(code) && !may_be_mark(code) && !may_be_patch(code)
 }
 
-/// The language and the code so far of a fence that a text begins with, in a language that may contain a call.
+/// The language and the code so far of a fence at the beginning of a text, if its language may contain a call.
 pub(super) fn fenced(text: &str) -> Option<(&str, &str)> {
     let (language, code) = text.trim_start().strip_prefix("```")?.split_once('\n')?;
     let language = language.trim();

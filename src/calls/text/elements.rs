@@ -72,19 +72,19 @@ pub(super) fn function<'a>(name: &str, text: &'a str) -> Found<'a> {
             return Some((calls, closed(rest)));
         }
         rest = rest.trim_start_matches(['{', ' ', '\n']);
-        // Broken JSON is not read by another rule.
+        // The other forms don't apply to broken JSON.
         (!rest.starts_with(['"', '\''])).then_some(())?;
     }
     let mut arguments = Map::new();
     while let Some((key, value, after)) = argument(rest) {
         let key = key.trim().trim_matches(['"', '\'']).to_owned();
-        // A text whose lines look like arguments has no end.
+        // A repeated key: these are lines of prose that look like arguments.
         let is_again = arguments.insert(key, value).is_some() && !rest.starts_with('<');
         (!is_again).then_some(())?;
         rest = after.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
     }
     let rest = closed(rest);
-    // Without a sign behind it the last value may go on.
+    // Without a closing character, the last value may be incomplete.
     let is_open = !text.trim_end().ends_with(['"', '\'', '>', ')', '}', ']']);
     let call = TextCall {
         is_completed: rest.is_empty() && is_open,
@@ -93,14 +93,14 @@ pub(super) fn function<'a>(name: &str, text: &'a str) -> Found<'a> {
     Some((vec![call], rest))
 }
 
-/// What follows the brackets and tags that may end arguments.
+/// The text after the brackets and tags that may end arguments.
 pub(super) fn closed(text: &str) -> &str {
     let rest = text.trim_start_matches(|c: char| c.is_whitespace() || "})\"'/>".contains(c));
     let after = marks::ends(&[Kind::Argument]).find_map(|end| marks::after(rest, end));
     after.map_or(rest, closed)
 }
 
-/// An argument in the form of its family, as an element, or assigned.
+/// An argument in a family's form, as an element, or as an assignment.
 fn argument(text: &str) -> Option<(&str, Value, &str)> {
     let tagged = parameter(text)
         .or_else(|| pair(text))
@@ -109,13 +109,13 @@ fn argument(text: &str) -> Option<(&str, Value, &str)> {
     tagged.or_else(|| assigned(text))
 }
 
-/// `KEY=VALUE`, `KEY: VALUE`, `KEY => VALUE` or `--KEY VALUE`. Behind a colon the value may be a line without quotes that has
-/// no sign which may be one around it.
+/// `KEY=VALUE`, `KEY: VALUE`, `KEY => VALUE` or `--KEY VALUE`. After a colon, the value
+/// may be an unquoted line without brackets, quotes or separators.
 fn assigned(text: &str) -> Option<(&str, Value, &str)> {
     let inside = text.trim_start_matches(['-', '"', '\'']);
     let (key, rest) = split_word(inside);
     let rest = rest.trim_start_matches(['"', '\'']).trim_start_matches(' ');
-    // A variable, or several values.
+    // Unquoted, `=` may assign a variable, and an option may take several values.
     let is_unclear = rest.starts_with('=') || text.starts_with("--");
     let mut signs = ["=>", "=", ":"].iter();
     let after = signs.find_map(|sign| rest.strip_prefix(sign));

@@ -199,7 +199,7 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     glued(text, is_tool).or_else(|| named(text, is_tool))
 }
 
-/// A call with the attributes of its tag as arguments, where it has no others.
+/// A call whose arguments are its tag's attributes, if it has no others.
 fn with_attributes<'a>(
     name: &str,
     attributes: &str,
@@ -213,7 +213,7 @@ fn with_attributes<'a>(
     left.is_empty().then_some((calls, rest))
 }
 
-/// What follows a word for a name and the signs around it: `<tool_name>`, `tool => "`, `function<|tool_sep|>`.
+/// The name after a keyword for it and the punctuation around it: `<tool_name>`, `tool => "`, `function<|tool_sep|>`.
 fn headed(text: &str) -> Option<&str> {
     let (word, rest) = json::split_word(text.trim_start_matches(['<', '{', ' ', '\n']));
     let after = marks::after_end(rest, &[]).unwrap_or(rest);
@@ -292,7 +292,7 @@ fn by_key(value: &Value, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>
         .filter(|calls| !calls.is_empty())
 }
 
-/// `{"name": "TOOL", "path": …}`: the arguments stand beside the name. Without marks it may be data.
+/// `{"name": "TOOL", "path": …}`: the arguments are next to the name. Without marks, it may be data.
 fn flat<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     let (Value::Object(mut arguments), rest, is_completed) = complete(text)? else {
         return None;
@@ -368,10 +368,10 @@ fn escaped(text: &str) -> Found<'_> {
     Some((vec![call], rest))
 }
 
-/// What stands between a name and its arguments, besides tokens: Hunyuan, Mistral, Qwen 1.5.
+/// Separators between a name and its arguments, besides tokens: Hunyuan, Mistral, Qwen 1.5.
 const BETWEEN: [&str; 3] = ["<tool_sep>", "[ARGS]", "✿ARGS✿:"];
 
-/// What follows the marks, signs and words for arguments between a name and its arguments.
+/// The text after the marks, punctuation and keywords between a name and its arguments.
 fn between(text: &str) -> &str {
     let mut rest = text;
     loop {

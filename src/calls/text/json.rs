@@ -66,7 +66,7 @@ pub(super) fn fenced(text: &str) -> Option<(Value, &str, bool)> {
     let code = inside.map_or(text, |it| {
         it.trim_start_matches(char::is_alphabetic).trim_start()
     });
-    // The object may be quoted once more.
+    // The object may be quoted again, as a string.
     if code.starts_with("{\\\"") {
         let (quoted, rest) = code.split_at(closing(code, "\"")?);
         let object: String = serde_json::from_str(&format!("\"{quoted}\"")).ok()?;
@@ -171,16 +171,16 @@ pub(super) fn is_word(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// The word that a text begins with, and what follows it.
+/// The word at the beginning of a text, and the rest.
 pub(super) fn split_word(text: &str) -> (&str, &str) {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.split_at(text.find(|c| !is_of_word(c)).unwrap_or(text.len()))
 }
 
-/// The quotes of Gemma, and others.
+/// Quotation marks: Gemma's, then ordinary ones.
 pub(super) const QUOTES: [&str; 4] = ["<|\"|>", "<escape>", "\"", "'"];
 
-/// Where a quoted text ends; a backslash escapes quotes that are no token.
+/// Where a quoted text ends; a backslash escapes a quote that is a single character.
 pub(super) fn closing(text: &str, quote: &str) -> Option<usize> {
     let is_escaped = |at: &usize| {
         let before = text.split_at(*at).0;

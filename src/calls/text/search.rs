@@ -17,11 +17,11 @@ use crate::text::repair::PATCH;
 const PRINT: &str = "print(";
 /// What Python calls begin with.
 pub(super) const MODULES: [&str; 3] = ["default_api.", "functions.", "tools."];
-/// How much of an answer says whether all of it may be a call, in bytes.
+/// How many bytes at the beginning of an answer decide whether all of it may be a call.
 const HEAD: usize = 1024;
-/// How often a search looks whether a mark begins or ends somewhere: what has more of them is a flood, and calls nothing.
+/// How many times a search checks for the beginning or end of a mark: text that needs more is a flood without calls.
 const LOOKS: usize = 10_000;
-/// How many of these looks one at what may be an end is.
+/// How many checks a possible end counts as.
 const EDGE: usize = 8;
 /// The longest tool name as a tag, in bytes.
 const LONGEST_TAG: usize = 40;
@@ -45,11 +45,11 @@ pub(super) struct Search {
     pub is_certain: bool,
     /// Where the unfinished line begins.
     line: usize,
-    /// How far the text was scanned: what was decided with less of it stays so.
+    /// How far the text was scanned: decisions made with less of it are final.
     scanned: usize,
-    /// Up to where the backticks of that line were counted, and how many there are.
+    /// Up to where that line's backticks were counted, and their number.
     ticks: (usize, usize),
-    /// At how many places it has looked.
+    /// The number of checks so far.
     looks: usize,
     /// Whether the answer began as no call does.
     is_prose: bool,
@@ -133,7 +133,7 @@ impl Search {
         let first = self.scanned.max(line.start);
         let rest = answer.text.get(first..line.end);
         let rest = rest.filter(|rest| marks::has_sign(rest))?;
-        // Where marks follow one another that are no end of the answer, it does not end with the last of them either.
+        // If a run of marks does not end the answer, neither does the last mark of the run.
         let mut passed = 0;
         for (at, _) in rest.match_indices(marks::SIGNS) {
             let at = first + at;
@@ -260,7 +260,7 @@ impl<C: Catalog> Answer<'_, C> {
             .then_some((at, is_certain))
     }
 
-    /// Whether a text begins with a tool's name as a tag. One with attributes has our name.
+    /// Whether a text begins with a tool's name as a tag. With attributes, only tandem's own names count.
     fn is_tag(&self, rest: &str) -> bool {
         let tag = rest.strip_prefix('<').and_then(|rest| {
             let (name, rest) = rest.split_at(rest.find(['>', ' ', '/'])?);
@@ -272,19 +272,19 @@ impl<C: Catalog> Answer<'_, C> {
         })
     }
 
-    /// The same, or whether it may become one.
+    /// Like `is_tag`, or whether it may become one.
     fn may_be_tag(&self, text: &str) -> bool {
         self.is_tag(text) || is_tag_name(text)
     }
 }
 
-/// Whether a text begins with more blanks than a call has before it.
+/// Whether a text begins with more whitespace than precedes a call.
 fn begins_blank(text: &str) -> bool {
     let head = text.split_at(text.floor_char_boundary(HEAD)).0;
     head.len() < text.len() && head.trim_start().is_empty()
 }
 
-/// Whether a text is the beginning of a tag.
+/// Whether a text may be the beginning of a tag.
 fn is_tag_name(text: &str) -> bool {
     let name = text.strip_prefix('<').filter(|_| text.len() < LONGEST_TAG);
     name.is_some_and(|name| name.is_empty() || is_word(name))
@@ -305,12 +305,12 @@ pub(super) fn may_become_mark(text: &str) -> bool {
     marks::begins(BEGINS).any(|mark| marks::may_become(text, mark))
 }
 
-/// How many bytes of ends of marks a text begins with, unless it is nothing but them, the last of which may be incomplete,
-/// and the call behind them or its beginning.
+/// How many bytes of end marks a text begins with; `None` if nothing follows, or a call does. The last mark
+/// and the call may be incomplete.
 fn ends(text: &str, looks: &mut usize) -> Option<usize> {
     let all = text.trim_end();
     let mut rest = all;
-    // Every token is an end, also one that a longer end or a mark begins with.
+    // Every token is an end, even if a longer end or a mark begins with it.
     while !rest.is_empty() && !marks::may_become_end(rest, ENDS) {
         *looks += EDGE;
         let is_behind = rest.len() < text.len();

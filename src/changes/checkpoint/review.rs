@@ -91,7 +91,7 @@ impl Checkpoints {
                     break self.undo(workspace, turn).await?;
                 };
                 let restored = self.unreject(workspace, rejection).await;
-                // The person may have restored it themselves.
+                // The user may have restored it already.
                 if restored != Err(nothing()) {
                     break restored?;
                 }

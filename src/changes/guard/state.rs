@@ -24,7 +24,7 @@ const FOLDERS: [&str; 6] = [
 ];
 /// Folders in it that are neither state nor objects.
 const BESIDES: [&str; 4] = ["", "hooks", "info", "objects/info"];
-/// Folders in it with looks of their own.
+/// Folders in it that are examined separately.
 const LOOKED_AT: [&str; 5] = ["hooks", "info", "logs", "modules", "objects"];
 /// At most this many files are examined: larger repositories have most of their refs packed.
 const MOST: usize = 20_000;
@@ -97,8 +97,8 @@ pub(crate) fn besides_state(dir: &Dir, repository: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The folders of a repository that are not git's own: others keep there what may exist nowhere else, such as the objects
-/// of git-lfs that were not pushed yet.
+/// The folders of a repository that belong to other programs. They may contain data that exists nowhere else, such as
+/// git-lfs objects that have not been pushed yet.
 pub(crate) fn folders_of_others(dir: &Dir, repository: &Path) -> Vec<PathBuf> {
     let mut found: Vec<_> = folders(dir, repository).collect();
     let is_own = |name: &&str| FOLDERS.contains(name) || LOOKED_AT.contains(name);

@@ -228,8 +228,8 @@ impl Look<'_> {
         Ok(Some((listed, overwritten)))
     }
 
-    /// The logs, settings, hooks and caches of a repository, and the folders that others have in it; large ones are left
-    /// out. What is new, different or gone is among the changes; a log that
+    /// The logs, settings, hooks and caches of a repository, and other programs' folders in it, unless they are large.
+    /// New, different and missing files are changes; a log that
     /// became longer says what happened, an undo included.
     fn files_of_git(
         &self,

@@ -12,7 +12,7 @@ use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
 use crate::changes::guard::{below, git_state, is_below_link};
 use crate::workspace::{Root, mode};
 
-/// The most files and bytes of a new repository, or of a folder of others in one, that are copied.
+/// The largest new repository, or folder of another program in one, that is copied: files and bytes.
 const REPOSITORY: (usize, u64) = (5_000, 64 << 20);
 
 /// A repository that a command made.
@@ -186,7 +186,7 @@ pub(super) fn with_repositories(mut changes: ChangeSet, after: &Seen) -> ChangeS
     changes
 }
 
-/// Whether the repository, or a folder in one, at `path` is small enough to be copied as a whole.
+/// Whether the repository at `path`, or a folder in one, is small enough to be copied as a whole.
 pub(super) fn is_small(dir: &Dir, path: &Path) -> bool {
     let found = below(dir, path, REPOSITORY.0 + 1);
     let size = |(path, _): &(PathBuf, _)| Some(dir.symlink_metadata(path).ok()?.len());

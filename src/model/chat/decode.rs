@@ -63,7 +63,7 @@ struct Chunk<'a> {
     x_groq: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
-    /// Of an error that stands alone instead of in `error`.
+    /// The message of an error that is not inside `error`.
     #[serde(borrow)]
     message: Option<&'a RawValue>,
 }

@@ -20,8 +20,8 @@ pub(in crate::model) struct Decoder {
     /// The finished blocks in order, as they are sent back.
     ended: Vec<Value>,
     calls: usize,
-    /// Token counts of the start and the deltas, merged: the last value counts. `input` is here without the cached
-    /// ones, as on the wire.
+    /// Token counts from the start and the deltas, merged: the last value counts. `input` excludes cached tokens, as
+    /// on the wire.
     tokens: Usage,
     finished: bool,
     /// Whether the terminal marker arrived: what follows is not part of the answer.

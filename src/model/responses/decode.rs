@@ -163,8 +163,8 @@ impl Decoder {
         }
     }
 
-    /// Deltas, and the complete text that follows them, which counts if the deltas were omitted. What belongs to a call
-    /// that was not announced counts once its item is complete.
+    /// Handles deltas, and the complete text that follows them, which is used if there were no deltas. Parts of an
+    /// unannounced call are used once its item is complete.
     fn part(&mut self, kind: &str, data: &Data<'_>, out: &mut Batch) {
         let item = self.items.entry(self.current).or_default();
         let part = data.summary_index.0.or(data.content_index.0).or(Some(0));

@@ -107,8 +107,8 @@ fn mentions_beginning(text: &str) -> bool {
     marks::has_sign(text) && begins().any(|begin| marks::find(text, begin).is_some())
 }
 
-/// The text before and after the end of thoughts: one that begins a line, or stands without a blank between a word and what
-/// begins a sentence, a line or a mark. One that is mentioned stands in a sentence, in quotes or behind a beginning.
+/// The text before and after an end mark of thoughts: one at the beginning of a line, or one with no space between a word
+/// and the beginning of a sentence, a line or a mark. A mention is inside a sentence, in quotes or after a begin mark.
 pub(super) fn stray<'a>(text: &'a str, released: &Released) -> Option<(&'a str, &'a str)> {
     let is_end = |(before, after): &(&str, &str)| {
         let last = released.last_of(before);

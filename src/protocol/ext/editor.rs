@@ -25,8 +25,8 @@ pub struct DidFocus {
 /// about to run. Sent to clients with `"tandem.save": true` in `experimental.tandem._meta`; any answer means the
 /// documents are saved.
 ///
-/// And `_tandem/saved`, a notification to the server after the documents were opened: the editor has nothing unsaved in
-/// these, though it may still show the text of a file that was removed.
+/// Also `_tandem/saved`, a notification to the server after these documents were opened: they have no unsaved text, but
+/// one may still show the text of a file that was removed.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Save {
     /// The documents.

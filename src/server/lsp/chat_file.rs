@@ -28,7 +28,7 @@ use crate::workspace::{Document, Documents, StateFolder};
 const PAUSE: Duration = Duration::from_millis(150);
 /// How long a file that was just shown may take to be opened, and a client to report the change that an edit made.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a client may take to answer an edit, until it counts as lost: that of a version can be made only once.
+/// How long a client may take to answer an edit before it counts as lost; an edit to a version can be applied only once.
 const ANSWER: Duration = Duration::from_secs(30);
 /// How long a client may take to draw what it was sent.
 const DRAWING: Duration = Duration::from_millis(100);

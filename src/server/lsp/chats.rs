@@ -40,7 +40,7 @@ pub(in crate::server) struct Chats {
     pub saves: Saves,
     /// The sessions of earlier servers that are looked for.
     pub earlier: JoinSet<Option<Found>>,
-    /// Files of new chats, with the prompt that is written into each.
+    /// The files of new chats, each with the prompt that is written into it.
     pub created: JoinSet<io::Result<(String, Prompt)>>,
 }
 
@@ -287,7 +287,7 @@ impl Server {
         Ok(())
     }
 
-    /// The file of a new chat has its prompt, which is sent: an answer is written behind it.
+    /// Sends the prompt of a new chat, now that its file contains it; the answer is written below it.
     pub(in crate::server) fn chat_created(&mut self, created: io::Result<(String, Prompt)>) {
         let sent = match created {
             Ok((uri, prompt)) => {

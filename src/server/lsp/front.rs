@@ -164,7 +164,7 @@ impl ChatFront {
         }
     }
 
-    /// Shows a message behind what it is about: Eglot takes the place of each message with a word about the next edit.
+    /// Shows a message after the edit it is about: Eglot overwrites a message when it reports the next edit.
     fn say(&mut self, chat: ChatFile, kind: MessageType, message: String) {
         let peer = self.connection.peer.clone();
         self.streams.spawn(async move {

@@ -40,7 +40,7 @@ pub(super) async fn apply(
     };
     let applied = match editor::in_time(workspace.0.editor.apply(edit)).await {
         Some(Ok(applied)) => applied,
-        // The editor applies the edit and reports it without answering, or fails afterwards.
+        // The editor applied the edit and reported the change, but did not answer, or failed afterwards.
         _ if expectation.is_met() => return Ok(Attempt::Done(None)),
         Some(Err(error)) => return Err(FileError::Editor(path.display(), error.to_string())),
         None => return Err(FileError::Editor(path.display(), editor::silent())),

@@ -569,7 +569,7 @@ function Chat:code_block(row)
   end
 end
 
---- Whether a window of this tab page shows where the answer ends.
+--- Whether a window of this tab page shows the end of the answer.
 ---@return boolean
 function Chat:is_followed()
   return require('tandem.window').shows(self.buf, self:input_row() - 1)

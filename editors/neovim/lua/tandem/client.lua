@@ -399,8 +399,8 @@ local function note_time(bufnr)
   end)
 end
 
---- Reads a file again that has changed. `:checktime` asks what to do with one that was made after its buffer (W13), and
---- where 'autoread' is off (W11).
+--- Reloads a file that has changed. `:checktime` would ask what to do if the file was created after its buffer (W13), or if
+--- 'autoread' is off (W11).
 ---@param bufnr integer
 local function reread(bufnr)
   if vim.b[bufnr].tandem_is_new and has_file(bufnr) then

@@ -9,7 +9,7 @@ function M.local_time(stamp)
   if not year then
     return ''
   end
-  -- Read as winter time here, which is off by what a moment's own date in UTC, read like this, is off.
+  -- The UTC date is read as local standard time; reading its own UTC date in the same way gives the offset to correct.
   local read = os.time({ year = year, month = month, day = day, hour = hour, min = minute, isdst = false })
   local utc = os.date('!*t', read) --[[@as osdate]]
   utc.isdst = false

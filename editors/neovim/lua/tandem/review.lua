@@ -31,7 +31,7 @@ local api = vim.api
 ---@field changes tandem.Change[] by file and line
 ---@field private open boolean whether the old text is shown
 ---@field private list? integer id of the quickfix list
----@field private listed? table[] what it contains
+---@field private listed? table[] the list's entries
 ---@field private restores { review: tandem.Review, run: fun(), runs?: true }[] of all chats: the one that runs, and those that wait for it
 local Review = { restores = {} }
 Review.__index = Review
@@ -97,7 +97,7 @@ function Review:fill_list()
   local items = vim.tbl_map(function(change)
     return { filename = change.path, lnum = marks.rows(change) + 1, text = summary(change) }
   end, self.changes)
-  -- A command that goes to an entry fails if the list changes while it opens the file.
+  -- A command that jumps to an entry fails if the list changes while the file is being opened.
   local is_bound = vim.iter(vim.fn.getqflist()):all(function(entry)
     return api.nvim_buf_is_valid(entry.bufnr)
   end)

@@ -138,7 +138,7 @@ local function set_keys(buf)
   map('i', '<C-s>', function()
     session().chat.input:submit()
   end, 'send')
-  -- An interrupt would end the mode without its events, and leave its name on the screen.
+  -- An interrupt would end insert mode without events and leave the mode's name on the screen.
   vim.keymap.set('i', '<C-c>', '<Esc>', { buffer = buf, desc = 'tandem: leave insert mode' })
   map('n', 'g<CR>', function()
     session().chat.input:steer()
@@ -463,7 +463,7 @@ function M.open(buf, focus)
   end
 end
 
---- Closes the current window; in place of the last one comes another, since its size is fixed.
+--- Closes the current window. If it is the last one, another replaces it, since its size is fixed.
 function M.close()
   local win = api.nvim_get_current_win()
   if #api.nvim_tabpage_list_wins(0) == 1 and #api.nvim_list_tabpages() == 1 then
