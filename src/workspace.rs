@@ -100,7 +100,7 @@ pub enum Source {
     },
 }
 
-/// What a change would do, or has done.
+/// The effect of a change, planned or made.
 #[derive(Debug, Clone, Default)]
 pub struct FileChange {
     /// The text before; `None` for a file that did not exist.

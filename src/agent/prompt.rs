@@ -89,7 +89,7 @@ const PLAN: &str = "(mode plan: read only. Do not call tools that change files; 
 pub(super) const GO: &str =
     "(the mode is no longer plan: tools that change files can be called again)";
 
-/// Whether the newest prompt told the model to plan only, and nobody has approved the plan since.
+/// Whether the newest prompt told the model only to plan, and the plan has not been approved since.
 pub fn plans_only(history: &[Arc<Entry>]) -> bool {
     let mut parts = history
         .iter()

@@ -36,8 +36,8 @@ pub(super) struct Call {
     pub name: String,
     /// What to run, or why nothing can run.
     pub work: Result<Work, String>,
-    /// The source text of calls written beside prose, shown if the call is refused. Only the first call has it; the others
-    /// have an empty text.
+    /// The source text of calls written next to prose, shown if the call is refused. Only the first call has it; for the
+    /// others, it is empty.
     pub in_prose: Option<String>,
 }
 

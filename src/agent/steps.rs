@@ -37,7 +37,7 @@ impl Steps {
         self.send(Step::Event(event)).await;
     }
 
-    /// Tells the person something.
+    /// Shows the user a notice.
     pub async fn notice(&self, message: String) {
         self.event(AgentEvent::Notice { message }).await;
     }

@@ -78,7 +78,7 @@ pub struct Turn {
     pub finish: Finish,
     /// Where the plan is saved; `None` if there is no state directory.
     pub plan: Option<PlanFile>,
-    /// What the session has used before, as far as it counts towards limits.
+    /// What the session used before this turn, counted towards its limits.
     pub spent: Spent,
     /// Messages the person sends during the turn.
     pub steering: mpsc::Receiver<Steer>,

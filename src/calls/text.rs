@@ -58,7 +58,7 @@ pub(crate) struct Written {
     pub words: String,
     /// Names, and arguments as JSON.
     pub calls: Vec<(String, String)>,
-    /// Whether the answer has prose beside them, so that they may be an example.
+    /// Whether there is prose next to them, so that they may be an example.
     pub is_beside_prose: bool,
 }
 

@@ -22,8 +22,8 @@ const UNREAD: &str = "large:";
 pub struct ChangeSet {
     /// Files, folders and links of the workspace, sorted by path, so that a folder precedes its contents.
     pub files: Vec<EntryChange>,
-    /// git's own state: HEAD, refs, index, and a merge or rebase in progress. Of objects, logs and settings only what was
-    /// removed or overwritten, or made and is no object.
+    /// git's own state: HEAD, refs, index, and a merge or rebase in progress. Of objects, logs and settings, only what was
+    /// removed, overwritten, or created without being an object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub git: Vec<EntryChange>,
 }

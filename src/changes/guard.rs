@@ -126,9 +126,9 @@ impl Guard {
         pins
     }
 
-    /// Restores what the command changed, as a `survey` of the roots finds it, and returns notes about it. With `pinned`,
-    /// the sandbox protected what existed before. A file that `is_approved` (by its absolute path) was written by the
-    /// person; `written` is what people and tools wrote while the command ran. Blocks.
+    /// Restores what the command changed, as found by a `survey` of the roots, and returns notes about it. With `pinned`,
+    /// the sandbox protected what existed before. A file that `is_approved` (by its absolute path) was written by the user;
+    /// `written` is what people and tools wrote while the command ran. Blocks.
     #[must_use]
     pub fn restore(
         &self,

@@ -223,7 +223,7 @@ impl TextFile {
         })
     }
 
-    /// The text in which to look for the rest of a change; `None` if somebody removed the file.
+    /// The text in which to look for the rest of a change; `None` if the file has been removed.
     pub fn under(&self, change: &EntryChange) -> Option<Arc<str>> {
         match &self.now {
             None if change.after != Entry::Absent => None,

@@ -29,7 +29,7 @@ pub struct Written {
 pub struct Origin {
     /// Its index.
     pub change: usize,
-    /// The change wrote what stood here; somebody rewrote it.
+    /// Whether the line that the change wrote has been edited since.
     pub is_edited: bool,
 }
 
@@ -59,8 +59,8 @@ pub fn origins(changes: &[Option<Written>], now: &str) -> Vec<Known> {
     history.texts.pop().unwrap_or_default().known
 }
 
-/// The origin of a line in the changes of several sessions, with the session it is in. The changes of one are somebody
-/// else's to the other, and nothing says which were first: of two that wrote a line there is none.
+/// The origin of a line in the changes of several sessions, with its session. To each session, the others' changes are
+/// foreign, and their order is unknown: a line that two sessions wrote has no origin.
 pub fn only(known: impl IntoIterator<Item = Known>) -> Option<(usize, Origin)> {
     let (mut wrote, mut edited, mut unsure) = (Vec::new(), Vec::new(), false);
     for (session, known) in known.into_iter().enumerate() {

@@ -34,8 +34,8 @@ pub(super) struct Place {
 }
 
 impl Pack {
-    /// Those in the file `path`, which is created if necessary. Nobody else can open it this way meanwhile: who adds to it
-    /// has to know where it ends.
+    /// Opens the file `path`, creating it if necessary. Nobody else can open it like this at the same time, because a writer
+    /// has to know where the file ends.
     ///
     /// # Errors
     /// It cannot be opened, or somebody has.

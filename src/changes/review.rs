@@ -50,7 +50,7 @@ pub fn pending(before: &str, after: &str, now: &str) -> Vec<PendingHunk> {
 }
 
 /// `now` with the rest of the change from `before` to `after` undone, and the lines of the result, counted from 0, that
-/// somebody else wrote into the change.
+/// others wrote into the change.
 pub fn without(before: &str, after: &str, now: &str) -> (Arc<str>, Vec<Range<usize>>) {
     let (text, touched) = standing(before, after, now).undone(before, now);
     (text.into(), touched)

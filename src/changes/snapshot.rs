@@ -148,7 +148,7 @@ impl Snapshots {
         }
     }
 
-    /// Others that go on from the same look, with the same images.
+    /// A copy that continues from the same look, with the same images.
     #[must_use]
     pub fn fork(&self) -> Self {
         Self {
@@ -172,7 +172,7 @@ impl Snapshots {
         self.seen.as_ref().map(|seen| &seen.coverage)
     }
 
-    /// Looks at every file and returns what changed since the last look; the first look returns no changes. Blocks.
+    /// Examines every file and returns what changed since the last look; the first look returns no changes. Blocks.
     pub fn look(&mut self) -> ChangeSet {
         self.look_from().0
     }
@@ -236,7 +236,7 @@ impl Snapshots {
         (changes, Earlier { seen, saved })
     }
 
-    /// Writes what was seen to the file `manifest`, or what has changed since that was done. Blocks.
+    /// Writes the snapshot to the file `manifest`, or what has changed since the last write. Blocks.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -255,7 +255,8 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Goes on from what was saved before a command that `began` then: the next look finds what has changed since. Blocks.
+    /// Continues from the snapshot saved before a command that `began` then: the next look finds what has changed since.
+    /// Blocks.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -503,8 +504,8 @@ impl Look<'_> {
     }
 }
 
-/// Leaves in `changes` what was there at the time `end`: what was written later is somebody else's. Returns the files
-/// that go. Blocks.
+/// Keeps in `changes` only what existed at the time `end`: anything written later was not the command's. Returns the files
+/// it dropped. Blocks.
 pub fn retain_until(changes: &mut ChangeSet, end: SystemTime) -> Vec<PathBuf> {
     let is_later = |change: &EntryChange| {
         // What is in a folder changes it too.

@@ -268,7 +268,7 @@ impl Settings {
         }
     }
 
-    /// Whether nothing at all says which model to use, so that one of a local server may be used.
+    /// Whether no source names a model, so that one of a local server may be used.
     pub fn names_no_model(&self) -> bool {
         let Options {
             model, base_url, ..

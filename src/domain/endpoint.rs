@@ -46,7 +46,7 @@ pub struct Endpoint {
     pub prices: Option<Prices>,
     /// The separate time limits.
     pub limits: TimeLimits,
-    /// The editor, where the model is one of its own and not reached over HTTP.
+    /// The editor, if it provides the model and no HTTP is involved.
     pub editor: Option<Arc<dyn EditorModels>>,
 }
 
@@ -129,7 +129,7 @@ impl fmt::Display for Key {
 /// Timeouts of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeLimits {
-    /// Until the connection stands.
+    /// Until the connection is established.
     pub connect: Duration,
     /// For the first byte of the answer; `None` for no limit (local models prefill for minutes).
     pub first_byte: Option<Duration>,

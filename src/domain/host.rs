@@ -18,7 +18,8 @@ pub fn is_local(address: &str) -> bool {
     Url::parse(address).is_ok_and(|url| is_loopback(&url))
 }
 
-/// Follows what keeps method, body and origin; anything else comes back as an answer that says where it points.
+/// Follows redirects that keep the method, the body and the origin; any other is returned as an answer that names its
+/// target.
 pub fn same_origin(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let keeps = matches!(attempt.status().as_u16(), 307 | 308);
     let same = attempt

@@ -16,7 +16,7 @@ pub struct JobStatus {
     pub command: String,
     /// Whether it runs.
     pub state: JobState,
-    /// Its exit code, if it ended by itself and the code is known.
+    /// Its exit code, if it exited on its own and the code is known.
     pub exit_code: Option<i32>,
     /// When it was started, in milliseconds since 1970 (UTC).
     pub started_at: u64,

@@ -14,7 +14,7 @@ pub enum Charset {
     Latin1,
 }
 
-/// What is needed besides its text to have a file as it is.
+/// What is needed, in addition to its text, to restore a file exactly.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stored {
     /// Its character encoding.

@@ -94,7 +94,7 @@ impl Known {
         Self { family, version }
     }
 
-    /// Whether the version is at least this one. A name without a number counts as the newest. Behind a dot stand
+    /// Whether the version is at least this one. A name without a number counts as the newest. Digits after a dot are
     /// decimals: 4.20 is older than 4.3.
     pub fn at_least(self, major: u32, minor: u32) -> bool {
         self.version

@@ -21,7 +21,7 @@ pub(super) struct Fragments {
 }
 
 impl Fragments {
-    /// Takes a fragment; gives what it adds.
+    /// Takes a fragment and returns the text it adds.
     pub fn add(&mut self, fragment: &str) -> String {
         let mut added = String::new();
         if let Some(held) = self.held.take() {
@@ -46,7 +46,7 @@ impl Fragments {
         added
     }
 
-    /// What a fragment that was held back adds at the end of the answer.
+    /// The text that a held-back fragment adds at the end of the answer.
     pub fn end(&mut self) -> String {
         let mut added = String::new();
         if let Some(held) = self.held.take() {

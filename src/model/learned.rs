@@ -94,7 +94,7 @@ impl Learned {
         self.lock().taught = taught;
     }
 
-    /// What the endpoint says of its model, as far as it was asked.
+    /// What the endpoint reports about its model, if it was asked.
     pub fn info(&self) -> Option<ModelInfo> {
         self.lock().info.clone()
     }

@@ -88,7 +88,7 @@ impl Provider {
         self.0.endpoint.name()
     }
 
-    /// The model and its server: what one of two servers with the same name refuses says nothing about the other.
+    /// The model and its server: what one server refuses says nothing about another with the same name.
     pub fn place(&self) -> String {
         format!("{} at {}", self.name(), self.0.endpoint.base_url)
     }
@@ -168,8 +168,8 @@ impl Provider {
         catalog::models(&self.0.http, &self.0.endpoint).await
     }
 
-    /// The context window in tokens: what the server was seen to read, else the configured, the endpoint's or the
-    /// built-in value.
+    /// The context window in tokens: what the server has been observed to read, else the configured value, the endpoint's or
+    /// the built-in one.
     pub fn window(&self) -> Option<u64> {
         let Connection {
             endpoint, learned, ..

@@ -34,7 +34,7 @@ impl Endpoint {
         family::plain(&self.model).contains(part)
     }
 
-    /// The effort in the words of a request to this model, if it says any.
+    /// The effort as a request to this model spells it, if it has one.
     pub fn effort_sent(&self) -> Option<String> {
         let fields = Value::Object(fields(self));
         let places = [

@@ -21,8 +21,8 @@ impl Provider {
         info.is_some_and(|info| info.calls == Some(false))
     }
 
-    /// Compares what was sent with what the server says it has read, in tokens. A warning when the window is so small that
-    /// the beginning of the conversation was, or soon will be, left out; once a session.
+    /// Compares what was sent with what the server reports to have read, in tokens. Returns a warning, once per session, if
+    /// the window is so small that the beginning of the conversation was, or soon will be, cut off.
     pub fn check_window(&self, sent: u64, read: u64) -> Option<String> {
         let inner = self.connection();
         // Providers report a prompt that is too long; self-hosted servers may not.

@@ -251,7 +251,7 @@ impl Shared {
         })
     }
 
-    /// Looks at the workspace right before a command that was shown with this `undo`. Blocks.
+    /// Examines the workspace right before a command that was shown with this `undo`. Blocks.
     pub fn look_before(&self, workspace: &Workspace, undo: Undo) -> io::Result<()> {
         let looked = self.with_snapshots(workspace, |watched| {
             watched.look_between(self.has_jobs());
@@ -390,7 +390,7 @@ impl Shared {
         })
     }
 
-    /// Stores the images of `changes`, and says what there is to say of them.
+    /// Stores the images of `changes` and returns a report of them.
     pub fn report(
         &self,
         workspace: &Workspace,
@@ -462,7 +462,7 @@ impl Shared {
             .map_or_else(Vec::new, |watched| watched.snapshots.links())
     }
 
-    /// Goes on from these snapshots of the workspace.
+    /// Continues from these snapshots of the workspace.
     ///
     /// # Errors
     /// There is no scratch folder.

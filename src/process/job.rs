@@ -35,7 +35,7 @@ pub(crate) struct Job {
     ended: watch::Receiver<Option<Arc<Ended>>>,
     /// Whether a call has reported its end.
     reported: AtomicBool,
-    /// Whether the model was told of its end.
+    /// Whether its end was reported to the model.
     pub told: AtomicBool,
     /// Its ports that are open on the host, and the ports they have there.
     pub opened: Mutex<BTreeMap<u16, u16>>,

@@ -205,7 +205,7 @@ impl Shell {
         self.0.turn.store(turn, Ordering::Relaxed);
     }
 
-    /// What the model was not told yet of jobs that have ended, a line each.
+    /// Jobs that have ended and were not reported to the model yet, one line each.
     pub fn ended_jobs(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for job in self.0.running().background.values() {

@@ -50,7 +50,7 @@ impl Live {
         self.0.news.notify_one();
     }
 
-    /// Waits for output and takes all of it: the text, and the line after it as it stands.
+    /// Waits for output and takes all of it: the text, and the unfinished line after it.
     pub async fn next(&self) -> (String, String) {
         loop {
             if let Some(said) = self.take() {

@@ -14,7 +14,7 @@ const MOST: usize = 64_000;
 /// A command that has ended.
 #[derive(Debug)]
 pub struct Ran {
-    /// Its exit code; `None` if it did not end by itself.
+    /// Its exit code; `None` if it did not exit on its own.
     pub code: Option<i32>,
     /// Its output, without the middle if it is long.
     pub output: String,

@@ -82,7 +82,7 @@ impl Plain {
         std::mem::take(&mut self.screen.ended)
     }
 
-    /// The line after those, as it stands: it may still change.
+    /// The unfinished line after those: it may still change.
     pub fn line(&self) -> Printed {
         let mut line = Printed::default();
         self.screen.draw(&mut line);

@@ -78,7 +78,7 @@ pub(super) struct Confined<'a> {
     pub roots: &'a [Arc<Root>],
     /// Protected paths inside those.
     pub pins: &'a Pins,
-    /// What it may only read of the folders that those are copies of.
+    /// What it may only read in the folders that those are copies of.
     pub lent: &'a [PathBuf],
     /// tandem's own files, which it must not see.
     pub hidden: &'a [PathBuf],
@@ -116,7 +116,7 @@ impl Confined<'_> {
 pub(super) struct Invocation {
     pub program: PathBuf,
     pub arguments: Vec<OsString>,
-    /// The program gets the arguments as they are: `cmd` has rules of its own about quotes.
+    /// The program gets the arguments verbatim: `cmd` has its own quoting rules.
     #[cfg(windows)]
     pub verbatim: bool,
 }

@@ -63,7 +63,7 @@ impl Shell {
         made.map_err(|error| ToolError(format!("the workspace cannot be copied: {error}")))
     }
 
-    /// Removes what sessions left behind that were killed.
+    /// Removes what killed sessions left behind.
     pub async fn remove_leftovers(&self) {
         let shared = Arc::clone(&self.0);
         blocking(move || {
@@ -142,8 +142,8 @@ impl Shadow {
         .await
     }
 
-    /// Makes these changes in the original: in the editor where it has the file, merged with what was typed since, and
-    /// elsewhere byte for byte. What was changed since is left, unless it is text that can be merged.
+    /// Makes these changes in the original: in the editor if it has the file open, merged with what was typed since, and
+    /// elsewhere byte for byte. Files that have changed since are left alone, unless their text can be merged.
     ///
     /// `shell` is the original's: if tandem is killed meanwhile, undo covers what was written as for an interrupted
     /// command.

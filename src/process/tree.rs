@@ -69,7 +69,7 @@ impl Tree {
         self.first.inner().id()
     }
 
-    /// Waits for its exit, then ends what it left behind.
+    /// Waits for its exit, then kills what it left running.
     pub async fn exit(&mut self) -> io::Result<ExitStatus> {
         let status = self.first.inner_mut().wait().await;
         self.first.start_kill()?;

@@ -198,7 +198,7 @@ impl Server {
         }
     }
 
-    /// Has a conversation take what it may of the settings as they are now.
+    /// Applies the current settings to a conversation, as far as it may take them.
     pub fn pass_settings(&mut self, id: &str) {
         let Some(conversation) = self.conversations.get(id) else {
             return;

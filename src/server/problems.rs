@@ -25,8 +25,7 @@ impl Server {
         }
     }
 
-    /// The settings changed: shows what is wrong with them. Sessions read them when they start, and
-    /// while they have no model.
+    /// Shows the problems of changed settings. Sessions read settings when they start, and while they have no model.
     pub fn announce(&mut self) {
         let settings = self.load_settings(&[]);
         self.show_problems(&settings);

@@ -125,7 +125,7 @@ impl Conversation {
         self.history.push(entry);
     }
 
-    /// An id for a turn without a prompt of its own.
+    /// An id for a turn that has no prompt.
     pub fn other_turn(&mut self) -> String {
         self.others += 1;
         format!("{}-{}.{}", self.id, self.turns, self.others)
@@ -178,7 +178,7 @@ impl Conversation {
         Some(restored.turn)
     }
 
-    /// The last restore, if one stands.
+    /// The last restore, if it is still in effect.
     pub fn last_restore(&self) -> Option<&Restored> {
         self.restored.last()
     }

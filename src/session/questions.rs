@@ -121,7 +121,7 @@ impl Questions {
         self.turn.open.as_ref().map(|open| &open.facts)
     }
 
-    /// The person writes while the model asks them something: what they write is the answer, and joins the turn.
+    /// Takes a message that the user writes while the model asks them something as the answer; it joins the turn.
     pub fn answer_by_message(&mut self) {
         if self.open_facts().is_some_and(Facts::is_question) {
             self.decided(Permission::Answered(
@@ -262,8 +262,8 @@ impl Questions {
         })
     }
 
-    /// A request was answered, by whomever: stores what it allows from now on. Returns what it was about if the person
-    /// saw it; then [`Self::ask_next`] opens the next one.
+    /// Handles an answered request: stores what it allows from now on. Returns what it was about if the user saw it; then
+    /// [`Self::ask_next`] opens the next one.
     pub async fn answered(
         &mut self,
         call_id: &str,

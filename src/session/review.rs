@@ -36,7 +36,7 @@ impl Changes {
         recorded
     }
 
-    /// Takes up what a command changed that was running when tandem was killed.
+    /// Adds what a command changed that was running when tandem was killed.
     pub async fn take_up_interrupted(
         &mut self,
         conversation: &mut Conversation,

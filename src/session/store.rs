@@ -166,7 +166,7 @@ impl Journal {
         self.note(Record::Message { message });
     }
 
-    /// The model's history before `turn`; the error says why it is unknown, for the person.
+    /// The model's history before `turn`; the error tells the user why it is unknown.
     pub async fn before(&self, turn: u64) -> Result<Vec<Arc<Message>>, String> {
         let Some(folder) = &self.journals else {
             return Err("this session is not saved anywhere".to_owned());
@@ -301,7 +301,7 @@ impl Journal {
         }));
     }
 
-    /// Notes what a command changed that no call has reported.
+    /// Records changes of a command that no call has reported.
     pub fn unreported(&mut self, title: &str, changed: ChangeSet) {
         if !changed.is_empty() {
             self.note(Record::Call(Call {

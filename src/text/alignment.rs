@@ -15,7 +15,7 @@ const LANDMARK: usize = 10;
 pub struct Line {
     /// Of its text. Texts have numbers in the order in which they were found first.
     pub text: usize,
-    /// Of its text without blanks.
+    /// Of its text without whitespace.
     pub words: usize,
     /// Whether it is long enough to be recognized elsewhere.
     is_landmark: bool,

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::{Display, Write};
 
-/// How many there are of what the noun says: `1 file`, `2 files`, `0 directories`.
+/// A number with its noun: `1 file`, `2 files`, `0 directories`.
 pub fn counted<N: Copy + PartialEq + From<u8> + Display>(count: N, noun: &str) -> String {
     match noun.strip_suffix('y') {
         _ if count == N::from(1) => format!("{count} {noun}"),
@@ -103,8 +103,8 @@ pub fn hidden(text: &str) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// Makes a text that steers an agent (an `AGENTS.md`) safe to pass on: invisible characters are written out, and a
-/// first line says so.
+/// Makes a text that steers an agent (an `AGENTS.md`) safe to pass on: invisible characters are escaped, and a first line
+/// says so.
 pub fn marked(text: &str) -> Cow<'_, str> {
     match hidden(text) {
         None => Cow::Borrowed(text),

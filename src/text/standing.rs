@@ -26,7 +26,7 @@ pub struct Piece {
 pub struct Standing {
     /// The parts that are still there, in order.
     pub pieces: Vec<Piece>,
-    /// The bytes of the current text that somebody else wrote over or into the change, in order.
+    /// The bytes of the current text that others wrote over or into the change, in order.
     pub touched: Vec<Range<usize>>,
 }
 
@@ -65,8 +65,7 @@ pub fn standing(before: &str, after: &str, now: &str) -> Standing {
 }
 
 impl Standing {
-    /// `now` with every piece undone, and the lines of the result that somebody else wrote into the change, counted
-    /// from 0.
+    /// `now` with every piece undone, and the lines of the result that others wrote into the change, counted from 0.
     pub fn undone(&self, before: &str, now: &str) -> (String, Vec<Range<usize>>) {
         let text = undone(before, now, &self.pieces);
         let line = |at: usize| {

@@ -21,7 +21,7 @@ pub trait Explorer: Send + Sync {
     ) -> Pending<'a, ToolOutput>;
 }
 
-/// What may be read only where the call itself says so: no search shows a line of it.
+/// Files that can be read only if the call names them: no search shows their lines.
 #[derive(Clone, Default)]
 pub struct Withheld(Option<Arc<Test>>);
 

@@ -322,8 +322,8 @@ impl Joining {
         }
     }
 
-    /// Asks the person to log in where a server waits for that, and waits until it runs. Somebody who declines is not
-    /// asked again in this session.
+    /// Asks the user to log in to servers that wait for it, and waits until they run. A user who declines is not asked again
+    /// in this session.
     pub async fn log_in(&mut self, person: &Person) {
         for kept in &mut self.kept {
             for _attempt in 0..MAX_LOGINS {
@@ -421,7 +421,7 @@ pub fn unseen(names: Vec<String>, state: Option<&Path>) -> Vec<String> {
 /// The result of trying a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
-    /// Its name, as reported by itself.
+    /// Its name, as the server reports it.
     pub name: Option<String>,
     /// How many tools it offers.
     pub tools: usize,

@@ -50,8 +50,8 @@ pub struct ToolOutput {
 pub const REJECTED: &str = "rejected";
 
 impl ToolOutput {
-    /// How the call ended: a sign, and what to say beside its title. A command that failed did not succeed, whatever the
-    /// call did.
+    /// How the call ended: a sign, and the text next to its title. A command that failed counts as failed, even if the call
+    /// itself succeeded.
     pub fn outcome(&self) -> (&'static str, Option<String>) {
         let code = self.exit.and_then(|exit| exit.code).unwrap_or_default();
         if self.rejected {

@@ -25,7 +25,7 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// The arguments as the tool takes them: repaired, where they are not what its schema says.
+    /// The arguments as the tool takes them: repaired if they don't match its schema.
     pub fn as_taken(&self) -> Value {
         arguments::coerced(&self.arguments, &self.tool.parameters())
     }

@@ -118,8 +118,8 @@ impl Stored {
                 .is_ok_and(|bytes| std::str::from_utf8(&bytes).is_err())
     }
 
-    /// Whether an editor that shows `text` took the file for UTF-8: its replacement characters stand for bytes that
-    /// would be lost when it saves them.
+    /// Whether an editor that shows `text` took the file for UTF-8: its replacement characters represent bytes that would be
+    /// lost on saving.
     pub fn is_misread_as(self, text: &str) -> bool {
         self.charset == Charset::Latin1 && text.contains(char::REPLACEMENT_CHARACTER)
     }

@@ -21,7 +21,7 @@ pub struct Shown {
 pub struct Report {
     /// The files whose diagnostics are known.
     pub known: Vec<PathBuf>,
-    /// The files whose text has changed since the editor last had a report of it: what it shows of them is left out.
+    /// The files whose text has changed since the editor last received their diagnostics, which are left out.
     pub unknown: Vec<PathBuf>,
     /// The diagnostics of the known files.
     pub found: Vec<Diagnostic>,

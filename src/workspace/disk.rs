@@ -64,7 +64,7 @@ impl WorkspacePath {
         .await
     }
 
-    /// Whether the system would let `bytes` bytes replace the file, as far as it says so without a write.
+    /// Checks whether the system would let `bytes` bytes replace the file, as far as it can tell without a write.
     ///
     /// # Errors
     /// Why it would not.

@@ -234,8 +234,8 @@ impl Documents {
         self.state().open.get_mut(uri).map(Buffer::snapshot)
     }
 
-    /// The text around a place, at most `before` and `after` bytes of it. Copies nothing else, so that it costs the same
-    /// in a document of any size.
+    /// The text around a position, at most `before` and `after` bytes of it. It copies nothing else, so the cost does not
+    /// depend on the size of the document.
     ///
     /// The beginning moves in steps of a quarter of `before`, and to the beginning of a line: while somebody types, texts
     /// begin alike, which is what servers cache by.

@@ -34,8 +34,8 @@ impl Workspace {
         document.unwrap_or_else(|| self.identity(name))
     }
 
-    /// What a person calls the file of this identity: as the editor names its document, else below its root as that was
-    /// named.
+    /// The name that a user knows the file of this identity by: as the editor names its document, else below its root as
+    /// that was named.
     pub fn name_of(&self, identity: &Path) -> PathBuf {
         let document = self
             .documents()

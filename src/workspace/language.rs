@@ -22,7 +22,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// A question that says no more than what is asked.
+    /// A question with nothing but its operation.
     pub fn new(operation: Operation) -> Self {
         Self {
             operation,

@@ -21,7 +21,7 @@ pub struct OnDisk {
 }
 
 impl Workspace {
-    /// Has the open documents of these files show what is on the disk. What has unsaved text stays.
+    /// Updates the open documents of these files from disk. Documents with unsaved text stay as they are.
     pub async fn refresh(&self, files: Vec<OnDisk>) {
         let shows_old = |file: &OnDisk| {
             let document = self.document(&file.path)?;

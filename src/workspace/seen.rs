@@ -124,7 +124,7 @@ impl Seen {
         read
     }
 
-    /// Whether a text (`None`: the file is gone) differs from what was read and was not reported yet. Marks it as
+    /// Whether a text (`None`: the file is gone) differs from what was read and has not been reported yet. Marks it as
     /// reported.
     pub fn is_news(&self, path: &WorkspacePath, text: Option<&str>) -> bool {
         let now = self.hash(text);

@@ -19,8 +19,8 @@ impl Workspace {
         }
     }
 
-    /// Undoes what is left of `change`: lines that somebody changed since stay. Several changes of one file are undone
-    /// last to first. The result can be undone like any other change.
+    /// Undoes what is left of `change`; lines changed since stay. Several changes of one file are undone last to first. The
+    /// result can be undone like any other change.
     ///
     /// # Errors
     /// Nothing of it is left, or a file to be removed has changed at all.

@@ -22,7 +22,7 @@ pub struct Unsaved {
 }
 
 impl Unsaved {
-    /// What a program reads that does not see the unsaved text: the file. Blocks.
+    /// The file as read by a program that does not see the unsaved text. Blocks.
     ///
     /// # Errors
     /// It is not text, or cannot be read.

@@ -125,7 +125,7 @@ fn name(workspace: &Workspace, path: &std::path::Path) -> Option<PathBuf> {
 }
 
 impl State {
-    /// Looks at what the turn has changed before it ends. Returns whether the model goes on instead.
+    /// Checks what the turn has changed before it ends. Returns whether the model continues instead.
     pub async fn go_on_to_finish(&mut self) -> bool {
         if std::mem::take(&mut self.ending.is_due) {
             let found = self.examine().await;

@@ -215,8 +215,8 @@ impl State {
         true
     }
 
-    /// Has the model continue half an answer in a conversation that cannot be shortened: providers end some answers with
-    /// the word for a full window while there is room. Returns whether there is one.
+    /// Has the model continue a truncated answer in a conversation that cannot be shortened: some providers report a full
+    /// window although there is room. Returns whether there was such an answer.
     pub async fn continue_half(&mut self) -> bool {
         let is_half = ends_with_half_an_answer(&self.messages);
         if is_half {

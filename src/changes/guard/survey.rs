@@ -74,7 +74,7 @@ enum Part {
 }
 
 impl Survey {
-    /// What the folders of a root hold; `is_complete` if those are all that have to be searched.
+    /// What the folders of a root contain; `is_complete` if these are all the folders to search.
     pub fn of(dir: &Dir, holds: &BTreeMap<&Path, &Holds>, is_complete: bool) -> Self {
         let searched = || holds.keys().map(|path| (*path).to_owned()).collect();
         let mut survey = Self {

@@ -51,7 +51,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Whether somebody changed it since; otherwise the system refused, or the editor.
+    /// Whether it has been changed since; otherwise, the system or the editor refused.
     pub fn is_change(&self) -> bool {
         matches!(
             self,

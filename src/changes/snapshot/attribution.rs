@@ -30,9 +30,9 @@ impl Seen {
 }
 
 impl Snapshots {
-    /// Takes out of `changes` what was `written` by others meanwhile, and what they had git do, unless a command
-    /// `has_run_git`. What a command overwrote of the first is written again; what the command wrote is set aside, and that
-    /// is told in the notes. Blocks.
+    /// Removes from `changes` what others had `written` meanwhile, and what they had git do, unless a command `has_run_git`.
+    /// If a command overwrote the former, it is written again and the command's version is set aside; the notes report that.
+    /// Blocks.
     pub fn attribute(
         &mut self,
         mut changes: ChangeSet,

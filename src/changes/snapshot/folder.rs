@@ -76,7 +76,7 @@ pub(super) struct Folder {
     pub is_searched: bool,
     /// Its stamp before it is looked at.
     pub stamp: Option<Stamp>,
-    /// The file system on which that tells whether a name in it has changed.
+    /// The file system on which the stamp shows whether a name in the folder has changed.
     pub dependable: Option<u64>,
 }
 
@@ -402,7 +402,7 @@ impl Names {
 }
 
 impl Listing {
-    /// Searches a folder for what is protected; undo does not cover what is in it.
+    /// Searches a folder for protected files; undo does not cover its contents.
     pub fn search(
         dir: &Dir,
         folder: &Path,
@@ -436,7 +436,7 @@ impl Listing {
 }
 
 impl Known {
-    /// An entry of which nothing tells whether it has changed.
+    /// An entry with nothing to show whether it has changed.
     pub fn unstamped(entry: Entry) -> Self {
         Self { stamp: None, entry }
     }
@@ -447,7 +447,7 @@ impl Known {
         Self { stamp, entry }
     }
 
-    /// What is `known` if it has not changed, else what is there.
+    /// The `known` entry if it has not changed, else the current one.
     pub fn look(
         root: &Root,
         relative: &Path,
@@ -459,7 +459,7 @@ impl Known {
         known.unwrap_or_else(|| Self::read(root, relative, found, look))
     }
 
-    /// Whether what was `found` is as it was.
+    /// Whether the `found` entry is unchanged.
     pub fn is_same(&self, found: &Metadata) -> bool {
         self.has(&Stamp::of(found))
     }

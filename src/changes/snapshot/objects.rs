@@ -93,7 +93,7 @@ fn is_folder(name: &str) -> bool {
 }
 
 impl Look<'_> {
-    /// Looks at the repository in this `folder` of the root, and at the one that was there before.
+    /// Examines the repository in this `folder` of the root, and the one that was there before.
     pub fn objects(&self, root: &Root, folder: &Path) {
         let (relative, path) = (
             folder.join("objects"),

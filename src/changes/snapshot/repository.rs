@@ -25,7 +25,7 @@ pub(super) struct Made {
 }
 
 impl Look<'_> {
-    /// The folder of a repository: git's have looks of their own, but one that is new is looked at like any other folder.
+    /// The folder of a repository: git's are examined separately, but a new one is examined like any other folder.
     pub fn version_control(&self, root: &Root, path: PathBuf, found: &Metadata) -> Part {
         let is_git = path.file_name().is_some_and(|name| name == ".git");
         if !is_git {
@@ -50,7 +50,7 @@ impl Look<'_> {
         part
     }
 
-    /// Looks at all of a submodule's repository, in a `folder` of the workspace's, that was not there before.
+    /// Examines all of a submodule's repository, in a `folder` of the workspace's, that was not there before.
     pub fn module(&self, root: &Root, folder: &Path) {
         let path = root.real().join(folder);
         let is_known = self.before.git.contains_key(&path.join("HEAD"));

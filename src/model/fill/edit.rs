@@ -37,7 +37,7 @@ const ZETA: &str = "### Instruction:\nYou are a code completion assistant and yo
     then rewrite an excerpt that the user provides, suggesting the appropriate edits within the excerpt, taking into \
     account the cursor location.\n\n### User Edits:\n\n";
 
-/// Lines to rewrite, with what a model sees of their surroundings. Line breaks are `\n`.
+/// Lines to rewrite, with the context that a model sees. Line breaks are `\n`.
 #[derive(Debug)]
 pub struct Rewrite {
     /// The file's name.

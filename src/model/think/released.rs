@@ -7,7 +7,7 @@ use crate::text::{Fences, marks};
 #[derive(Debug)]
 pub(super) struct Released {
     pub last: char,
-    /// The last one that is no blank.
+    /// The last one that is not whitespace.
     pub last_letter: char,
     /// How the unfinished line begins.
     pub line: String,
@@ -20,17 +20,17 @@ pub(super) struct Released {
 }
 
 impl Released {
-    /// The last character of the answer with this text behind it.
+    /// The last character of the answer with this text appended.
     pub fn last_of(&self, text: &str) -> char {
         text.chars().next_back().unwrap_or(self.last)
     }
 
-    /// Whether nothing but blanks follows the last line break.
+    /// Whether only whitespace follows the last line break.
     pub fn ends_line(&self, text: &str) -> bool {
         self.last_of(text.trim_end_matches([' ', '\t'])) == '\n'
     }
 
-    /// The last character that is no blank.
+    /// The last character that is not whitespace.
     pub fn last_letter_of(&self, text: &str) -> char {
         let last = text.trim_end().chars().next_back();
         last.unwrap_or(self.last_letter)
@@ -40,7 +40,8 @@ impl Released {
         marks::ends_sentence(self.last_letter_of(text))
     }
 
-    /// Whether what follows begins a line or stands behind a sentence, and is no example: that is announced or indented.
+    /// Whether the text that follows begins a line or comes after a sentence, and is not an example: examples are announced
+    /// or indented.
     pub fn is_between_sentences(&self, text: &str) -> bool {
         let line = match text.rsplit_once('\n') {
             Some((_, line)) => line.to_owned(),
@@ -54,13 +55,13 @@ impl Released {
         (is_sentence || self.ends_line(text)) && !is_example
     }
 
-    /// Whether what follows stands behind a word or a sentence without a blank.
+    /// Whether the text that follows comes after a word or a sentence without a space.
     pub fn is_glued(&self, text: &str) -> bool {
         let last = self.last_of(text);
         last.is_alphanumeric() || marks::ends_sentence(last)
     }
 
-    /// The beginning of the unfinished line with this text behind it: a fence may come in pieces.
+    /// The beginning of the unfinished line with this text appended: a fence may arrive in pieces.
     pub fn line_with(&self, text: &str) -> String {
         self.line.clone() + text
     }

@@ -98,7 +98,7 @@ impl Scratch {
         self.folder.path().join("home")
     }
 
-    /// The file that tells when commands run git.
+    /// The file that records when commands run git.
     pub fn git_runs(&self) -> PathBuf {
         self.temporary().join(GIT_RUNS)
     }
@@ -123,7 +123,7 @@ impl Scratch {
         self.folder.path().join(RUNNING)
     }
 
-    /// The file whose time says when a command ended that tandem did not see the end of.
+    /// The file whose modification time is when a command ended, if tandem did not see it end.
     pub fn ended(&self) -> PathBuf {
         self.folder.path().join(ENDED)
     }

@@ -168,7 +168,7 @@ impl ChatFile {
         self.add(Part::Item, &format!("- {text}"));
     }
 
-    /// Adds a paragraph of its own.
+    /// Adds a separate paragraph.
     pub fn block(&self, text: &str) {
         self.add(Part::Block, text);
     }
@@ -195,7 +195,7 @@ impl ChatFile {
         self.shared.wake.notify_one();
     }
 
-    /// Waits until a person can see what was added so far: it is in the file, and the client had a moment to draw it.
+    /// Waits until the text added so far is visible: it is in the file, and the client had a moment to draw it.
     pub async fn seen(&self) {
         let settled = async {
             loop {

@@ -100,8 +100,8 @@ impl Server {
         }
     }
 
-    /// Looks for the session that an earlier server began in this chat file; without one, for the last one in any chat
-    /// file of the workspace, so that its changes can be reviewed and undone.
+    /// Finds the session that an earlier server began in this chat file or, without a file, the last one in any chat file of
+    /// the workspace, so that its changes can be reviewed and undone.
     pub fn find_earlier(&mut self, opened: Option<&str>) {
         let folder = self
             .folders_of(opened.unwrap_or_default())
@@ -208,8 +208,8 @@ impl Server {
         }
     }
 
-    /// A chat file was saved: a new prompt in it is sent. If there is no place for one, because the answer above was cut
-    /// off by the end of its server, a notice says so.
+    /// Sends the new prompt of a chat file that was saved. If there is no place for one, because the answer above was cut
+    /// off when its server ended, a notice says so.
     pub fn chat_saved(&mut self, uri: &str) {
         let Some(document) = self.documents.get(uri) else {
             return;

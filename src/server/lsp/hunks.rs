@@ -75,7 +75,7 @@ impl Server {
         }
     }
 
-    /// Shows what is under review as hints, in the documents it is in. While a turn runs its end is waited for.
+    /// Shows changes under review as hints in their documents. During a turn, this waits for its end.
     pub fn show_hunks(&mut self) {
         if self.client.speaks_acp || self.is_busy() {
             return;

@@ -40,7 +40,7 @@ impl Progress {
         self.tell(&json!({ "kind": "report", "message": message }));
     }
 
-    /// Reports something again and again, until what is returned is dropped: Helix shows a report until the next key.
+    /// Repeats a report until the returned set is dropped: Helix shows a report only until the next key.
     pub fn remind(&self, message: String) -> JoinSet<()> {
         let mut reminder = JoinSet::new();
         if let Some(token) = self.token.clone() {

@@ -65,8 +65,8 @@ struct Words {
 }
 
 impl Sessions {
-    /// The turn that each line of a file is from whose text is `now`; `None` for lines that are committed, that somebody
-    /// else wrote, or whose origin is unknown.
+    /// The turn that wrote each line of a file with the text `now`; `None` for lines that are committed, were written by
+    /// others, or have an unknown origin.
     ///
     /// # Errors
     /// The folder of the journals cannot be read; a missing folder counts as empty.

@@ -169,7 +169,7 @@ pub(in crate::session) struct Call {
     /// The locations it touched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
-    /// What it changed; contents are beside the journals, as images.
+    /// What it changed; contents are stored next to the journals, as images.
     #[serde(default, skip_serializing_if = "ChangeSet::is_empty")]
     pub changed: ChangeSet,
     /// How its command ended.

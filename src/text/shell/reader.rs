@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Blanks and line breaks, with the here-documents behind them.
+    /// Whitespace and line breaks, with the here-documents after them.
     pub fn lines(&mut self) -> Read<()> {
         self.blanks();
         while self.eat("\n") {
@@ -214,7 +214,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads another text, such as what stands between backticks.
+    /// Reads another text, such as the text between backticks.
     pub fn within<T>(
         &mut self,
         text: &str,

@@ -35,7 +35,7 @@ impl Arguments {
         self.new_name.as_deref()
     }
 
-    /// What it is about, in words.
+    /// A description of its subject.
     pub fn named(&self) -> String {
         let place = || match (&self.path, self.line) {
             (Some(path), Some(line)) => format!("{path}:{line}"),

@@ -88,7 +88,7 @@ impl Broken {
 /// A server that is ready for requests.
 pub(super) struct Connection {
     pub line: Line,
-    /// Its name, as reported by itself.
+    /// Its name, as the server reports it.
     pub name: Option<String>,
     /// What it can do.
     capabilities: Value,

@@ -146,7 +146,7 @@ impl Line {
         }
     }
 
-    /// Tells the server that a request was cancelled. Where each request describes itself, closing its stream does.
+    /// Notifies the server that a request was cancelled. If requests are self-contained, closing the stream does that.
     pub async fn give_up(&self, id: u64) -> Result<(), Fault> {
         if self.is_modern() && !self.is_program() {
             return Ok(());

@@ -45,7 +45,7 @@ pub struct Resource {
 }
 
 impl Offers {
-    /// What a running server lists, and what is wrong with that, to complete `MCP server x …`.
+    /// What a running server lists, and any problems with it, phrased to complete `MCP server x …`.
     pub async fn list(connection: &Connection, server: &str) -> (Self, Vec<String>) {
         let mut notices = Vec::new();
         let prompts = listed(connection, "prompts", &mut notices).await;
