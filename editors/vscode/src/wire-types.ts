@@ -160,7 +160,7 @@ export interface Job {
   readonly command: string;
   /** Whether it runs. */
   readonly state: JobState;
-  /** Its exit code, if it ended by itself and the code is known. */
+  /** Its exit code, if it exited on its own and the code is known. */
   readonly exitCode?: number | null;
   /** When it was started, in milliseconds since 1970 (UTC). */
   readonly startedAt: number;
@@ -340,7 +340,7 @@ export interface Origin {
   readonly edited: boolean;
 }
 
-/** `_tandem/origins`, a request: which turns wrote the lines of an open document that are not committed. */
+/** `_tandem/origins`, a request: which turns wrote the uncommitted lines of an open document. */
 export interface OriginsParams {
   /** The document. */
   readonly textDocument: lsp.TextDocumentIdentifier;
@@ -456,7 +456,7 @@ export interface ReviewedTurn {
 /** The sender or recipient of messages and data in a conversation. */
 export type Role = "assistant" | "user";
 
-/** `_tandem/jobs/background`, a request: a running command becomes a job, and its call ends with what it has printed so far. */
+/** `_tandem/jobs/background`, a request: a running command becomes a job, and its call ends with the output so far. */
 export interface RunInBackground {
   /** The session. */
   readonly sessionId: string;

@@ -23,8 +23,8 @@ pub struct Jobs {
     pub jobs: Vec<JobStatus>,
 }
 
-/// `_tandem/jobs/output`, a request: a job's output as a terminal shows it. Of more than 64,000 bytes the middle is left out,
-/// and a line says so.
+/// `_tandem/jobs/output`, a request: a job's output as a terminal shows it. Beyond 64,000 bytes, the middle is omitted and
+/// replaced by a line that says so.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JobOutputParams {
@@ -40,8 +40,8 @@ pub struct JobOutputParams {
     pub colors: bool,
 }
 
-/// `_tandem/jobs/stop`, a request: stops a job and everything it started. Answered with the [`JobStatus`] when that is gone; the
-/// model is told before its next prompt.
+/// `_tandem/jobs/stop`, a request: stops a job and everything it started. Answered with the [`JobStatus`] once all of it has
+/// ended; it is reported to the model before its next prompt.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StopJob {
@@ -72,8 +72,8 @@ pub struct OpenedPort {
     pub url: Option<String>,
 }
 
-/// `_tandem/jobs/background`, a request: a running command becomes a job, and its call ends with what it has printed so far.
-/// Answered with the [`JobStatus`].
+/// `_tandem/jobs/background`, a request: a running command becomes a job, and its call ends with the output so far. Answered
+/// with the [`JobStatus`].
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RunInBackground {

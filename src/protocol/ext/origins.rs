@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::Lines;
 use crate::text::Range;
 
-/// `_tandem/origins`, a request: which turns wrote the lines of an open document that are not committed. Answered with
-/// [`Origin`]s, by line. Lines that somebody else wrote, and lines whose origin is not certain, have none.
+/// `_tandem/origins`, a request: which turns wrote the uncommitted lines of an open document. Answered with [`Origin`]s, by
+/// line. Lines written by others, and lines whose origin is not certain, have none.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OriginsParams {

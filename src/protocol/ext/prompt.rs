@@ -15,8 +15,8 @@ pub const PROMPT_ID: &str = "tandem/promptId";
 pub const TURN_ID: &str = "tandem/turnId";
 /// The field of a replayed message's `_meta` that has the number of the turn it began, as in `_tandem/review`.
 pub const TURN: &str = "tandem/turn";
-/// In the `_meta` of a `session_info_update`, where a saved session is repeated and a turn did not end by itself: the
-/// stop reason, `error`, or `interrupted` if tandem ended before the turn did.
+/// In the `_meta` of a `session_info_update`, when a saved session is replayed and a turn was cut short: the stop reason,
+/// `error`, or `interrupted` if tandem ended before the turn did.
 pub const STOPPED: &str = "tandem/stopped";
 /// The field of a replayed message's `_meta` that has what was sent along, as content blocks.
 pub const ATTACHED: &str = "tandem/attached";
@@ -98,8 +98,8 @@ pub struct Withdraw {
     pub prompt_id: String,
 }
 
-/// `_tandem/complete`, a request: what a prompt can mention. Answered promptly with what is known by then; a newer
-/// request replaces an older one.
+/// `_tandem/complete`, a request: what a prompt can mention. Answered immediately with what is known so far; a newer request
+/// replaces an older one.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Complete {

@@ -78,7 +78,7 @@ pub const REJECTED: &str = "tandem/rejected";
 /// on in the background.
 pub const JOB: &str = "tandem/job";
 
-/// The key of [`Counts`] in the `_meta` of an `agent_message_chunk`, whose text says the same in words.
+/// The key of [`Counts`] in the `_meta` of an `agent_message_chunk`, whose text gives the same counts in words.
 pub const FINISH: &str = "tandem/finish";
 
 /// The key in the `_meta` of a `tool_call_update` that ends a command's call: how a terminal would show parts of its first

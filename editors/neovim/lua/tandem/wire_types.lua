@@ -216,7 +216,7 @@
 ---@field id integer Its number in the session.
 ---@field command string The command line.
 ---@field state wire.JobState Whether it runs.
----@field exitCode? integer Its exit code, if it ended by itself and the code is known.
+---@field exitCode? integer Its exit code, if it exited on its own and the code is known.
 ---@field startedAt integer When it was started, in milliseconds since 1970 (UTC).
 ---@field ports integer[] The TCP ports it listens on.
 
@@ -275,7 +275,7 @@
 ---@field by string The title of the tool call or command.
 ---@field edited boolean Whether somebody edited the lines since.
 
----`_tandem/origins`, a request: which turns wrote the lines of an open document that are not committed.
+---`_tandem/origins`, a request: which turns wrote the uncommitted lines of an open document.
 ---@class wire.OriginsParams
 ---@field textDocument lsp.TextDocumentIdentifier The document.
 ---@field range? lsp.Range Only these lines of it.
