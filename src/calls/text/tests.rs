@@ -316,7 +316,7 @@ fn ordinary_text_streams_without_delay() {
 
 #[test]
 fn a_flood_of_marks_does_not_mute_the_answer() {
-    // Where each of them is read again with every letter, this takes hours.
+    // If each of them is read again with every letter, this takes hours.
     let floods = [
         ("[", 20_000),
         ("</", 20_000),

@@ -384,7 +384,7 @@ async fn undoing_a_command_keeps_lines_typed_afterwards() {
     assert_eq!(std::fs::read(fixture.path("c.txt")).unwrap(), b"c\n");
 }
 
-/// Two lines of a file are changed, and one of them again in the next turn; then the other one is rejected.
+/// Changes two lines of a file, changes one of them again in the next turn, then rejects the other one.
 async fn with_a_rejected_hunk() -> Fixture {
     let mut fixture = Fixture::new();
     fixture.write("a.txt", b"1\n2\n3\n4\n5\n6\n7\n8\n9\n");

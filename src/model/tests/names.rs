@@ -1,11 +1,11 @@
-//! Models under names nobody has listed: every spelling of a name means the same model, and a newer version of a line is
-//! treated like its newest known one. The names are made from the built-in table, the spellings from what hosts add.
+//! Models under unlisted names: every spelling of a name means the same model, and a newer version of a line is treated
+//! like its newest known one. The names come from the built-in table, the spellings from what hosts add.
 
 use crate::domain::Effort;
 use crate::model::family::{self, Known};
 use crate::model::{Api, Endpoint, known, thinking};
 
-/// What hosts write before a name.
+/// Prefixes that hosts add to a name.
 const BEFORE: [&str; 12] = [
     "",
     "openrouter/maker/",
@@ -21,7 +21,7 @@ const BEFORE: [&str; 12] = [
     "hf.co/maker/",
 ];
 
-/// And behind it.
+/// Suffixes that hosts add.
 const BEHIND: [&str; 15] = [
     "",
     "-20260930",
@@ -40,17 +40,17 @@ const BEHIND: [&str; 15] = [
     "-001",
 ];
 
-/// Which of the combinations are tried. A prime, so that every form comes up.
+/// Every how many combinations one is tried. A prime, so that every form comes up.
 const EVERY: usize = 29;
 
-/// The names of the table.
+/// The names in the table.
 fn names() -> impl Iterator<Item = &'static str> {
     let rows = include_str!("../known/table.tsv").lines();
     let names = rows.filter_map(|row| row.split('\t').next());
     names.filter(|name| !name.starts_with('#') && !name.ends_with('*'))
 }
 
-/// How the version may be written: with dots, dashes, or as Fireworks does.
+/// The spellings of a name's version: with dots, with dashes, or in Fireworks' style.
 fn spellings(name: &str) -> Vec<String> {
     let dotted = name.contains('.');
     let mut all = vec![name.to_owned(), name.to_uppercase()];
@@ -63,7 +63,7 @@ fn spellings(name: &str) -> Vec<String> {
     all
 }
 
-/// Everything that a name decides about a request, as text.
+/// Everything about a request that depends on the name, as text.
 fn facts(name: &str) -> String {
     let known = Known::by_name(name);
     let homes = [
@@ -104,7 +104,7 @@ fn every_spelling_of_a_name_means_the_same_model() {
         for spelling in spellings(name) {
             for (before, behind) in BEFORE.iter().flat_map(|b| BEHIND.map(|e| (b, e))) {
                 count += 1;
-                // Each name in other forms than the one before it: all of them take a minute.
+                // Each name in different forms than the previous one: trying all of them would take a minute.
                 if !count.is_multiple_of(EVERY) {
                     continue;
                 }

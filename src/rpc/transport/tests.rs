@@ -156,7 +156,7 @@ async fn outgoing_requests_end_with_an_answer_or_the_connection() {
     ));
 }
 
-/// Keeps each write by itself, and when it came.
+/// Records each write separately, with its time.
 #[derive(Default)]
 struct Writes(Vec<(std::time::Instant, String)>);
 

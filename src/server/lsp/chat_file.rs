@@ -474,7 +474,7 @@ mod tests {
         let edit = buffer.edit(|file| Some(Edit::begin(file, "An answer")));
         assert!(timeout(ANSWER * 2, edit).await.is_err());
         drop(buffer);
-        // The clock of this test does not wait for the thread; the end of its output does.
+        // This test's clock does not wait for the thread, but its output ends only when the thread does.
         let _timed_out = writer.finish().await;
         let edits = std::io::read_to_string(output).unwrap();
         assert_eq!(edits.matches("workspace/applyEdit").count(), 2, "{edits}");

@@ -112,7 +112,7 @@ fn the_last_line_may_lack_the_line_break_that_is_quoted() {
         let outcome = apply(text, &edit(old, new)).unwrap();
         assert_eq!(&*outcome.new_text, expected);
     }
-    // Elsewhere it counts, and what it is only added to or taken from stays as it is.
+    // Elsewhere the line break counts, and and in an edit that only adds or removes one, too.
     refused("b = 1\na", "b\n", "c\n", &["not found"]);
     refused("b, b", "b\n", "b", &["not found"]);
 }

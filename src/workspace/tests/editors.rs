@@ -22,7 +22,7 @@ enum Manner {
     SkipsStale,
     /// Answers before it reports the change.
     Slow,
-    /// Fails once it has reported the change.
+    /// Reports the change, then fails.
     Fails,
     /// Never answers; applies the edit much later.
     Silent,
@@ -491,7 +491,7 @@ async fn an_editor_that_never_returns_a_text_does_not_block() {
     assert_eq!(fixture.bytes("a.txt"), b"maybe old");
 }
 
-/// Like Neovim: it reads the file again instead, and closes and opens it with the version that it had.
+/// Like Neovim: reloads the file instead of applying the edit, closing and reopening it with the same version.
 struct Rereads(Documents, String, AtomicUsize);
 
 impl Editor for Rereads {
@@ -514,7 +514,7 @@ async fn an_edit_that_an_editor_read_from_the_disk_is_not_repeated() {
         while editor.2.load(Relaxed) == 0 {
             tokio::task::yield_now().await;
         }
-        documents.open(&uri, 1, "text", "old"); // somebody undoes it
+        documents.open(&uri, 1, "text", "old"); // the user undoes it
     };
     let change = edit("old", "new");
     let (done, ()) = tokio::join!(commit(&workspace, "a.txt", &change), next);
