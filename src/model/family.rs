@@ -57,7 +57,13 @@ const MARKS: [(&str, Family); 20] = [
 /// `us.anthropic.claude-sonnet-4-6-v1:0`, `glm-4-7` for `accounts/fireworks/models/glm-4p7`.
 pub(super) fn plain(name: &str) -> String {
     let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
-    let name = name.split([':', '@']).next().unwrap_or_default();
+    let has_mark = |part: &&str| MARKS.iter().any(|(mark, _)| part.contains(mark));
+    let mut parts = name.split([':', '@']);
+    let name = parts
+        .clone()
+        .find(has_mark)
+        .or(parts.next())
+        .unwrap_or_default();
     // Bedrock adds the region, the vendor and a version of its own.
     let mut name = name.strip_suffix("-v1").unwrap_or(name);
     while let Some((maker, rest)) = name.split_once('.')
@@ -195,6 +201,7 @@ mod tests {
         check("deepseek-v4-flash", Family::DeepSeek, Some((4, 0)));
         check("deepseek-chat", Family::DeepSeek, None);
         check("k3-256k", Family::Kimi, Some((3, 0)));
+        check("ft:gpt-4.1-mini:acme::x1", Family::Gpt, Some((4, 1)));
         check("K2-Think", Family::Other, Some((2, 0)));
         check(
             "accounts/fireworks/models/glm-4p7",

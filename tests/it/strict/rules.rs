@@ -168,7 +168,7 @@ pub const CHOSEN_LIMIT: u64 = 40_000;
 /// Models that always think refuse a temperature.
 fn takes_temperature(request: &Request) -> bool {
     let model = request.model().to_lowercase();
-    !["gpt-5", "gpt-6", "kimi", "claude"]
+    !["gpt-5", "gpt-6", "kimi", "k3", "claude"]
         .iter()
         .any(|name| model.contains(name))
 }
