@@ -103,13 +103,21 @@ impl McpTool {
                 "{}: {} {arguments}",
                 self.kept.server.name, self.listed.name
             ),
-            origin: Some(digest(&format!(
-                "{}{:?}",
-                self.kept.server.fingerprint(),
-                self.listed
-            ))),
+            origin: Some(self.fingerprint()),
             ..Preview::default()
         }
+    }
+
+    /// What *Always* allows: the server, and the tool as the server describes it.
+    fn fingerprint(&self) -> String {
+        let server = self.kept.server.fingerprint();
+        let Listed {
+            name,
+            description,
+            schema,
+            ..
+        } = &self.listed;
+        digest(&json!([server, name, description, schema]).to_string())
     }
 
     async fn call(
