@@ -1,4 +1,4 @@
-//! What a call's result says to the model besides: the instructions of a folder, and which file a path was taken for.
+//! What a call's result tells the model in addition: the instructions of a folder, and which file a path was taken for.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::text::display::escape_line;
 use crate::tools::ToolOutput;
 use crate::workspace::Workspace;
 
-/// What the model should know of a path that was not quite one: which file it was taken for.
+/// Tells the model which file an inexact path was taken for.
 pub(super) fn another_path(
     arguments: &Value,
     result: &ToolOutput,

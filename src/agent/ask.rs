@@ -21,7 +21,7 @@ use crate::tools::{
     Ask, Person, Preview, Reply, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
 };
 
-/// Stands where a request about a call has the name of its tool.
+/// Used where a request about a call has the name of its tool.
 const PAUSE: &str = "go_on";
 /// The same of a request to apply what was tried.
 pub const APPLY: &str = "apply";
@@ -90,7 +90,7 @@ pub(super) async fn ask(
             ..context.clone()
         }),
         Permission::Reject if is_question => Ok(context.clone()),
-        // A form is filled in only where one was shown, which no call does.
+        // A form is filled in only if one was shown, and no call shows one.
         Permission::Reject | Permission::Filled(_) => Err(Box::new(ToolOutput {
             rejected: true,
             ..ToolError(REJECTED.to_owned()).into()
@@ -114,8 +114,8 @@ async fn show_unrun(text: &str, steps: &Steps) {
     }
 }
 
-/// Shows what a call is going to do. Of one that cannot work, what it tried takes the place of the part that was shown
-/// while it streamed.
+/// Shows what a call is going to do. For a call that cannot work, what it tried replaces the part that was shown while
+/// it streamed.
 pub(super) async fn show(
     wish: &Wish<'_>,
     context: &ToolContext,
@@ -136,8 +136,8 @@ pub(super) async fn show(
     preview
 }
 
-/// Asks whether to continue a turn that was stopped at a place (unique in its session) for a reason. Only the person can
-/// decide this, no mode and no rule.
+/// Asks whether to continue a turn that was stopped at this place (unique in its session) for this reason. Only the
+/// person can decide this, no mode and no rule.
 pub(super) async fn go_on(
     place: &str,
     why: &str,
@@ -219,7 +219,7 @@ impl Ask for Asking {
     }
 }
 
-/// A request that nobody was asked yet.
+/// A request that nobody has been asked yet.
 fn request(
     about: About,
     call_id: String,

@@ -49,7 +49,7 @@ pub(super) const BRIEFLY: &str = "\nYour last summary was cut off: use at most 3
 /// Introduces a person's message that is quoted verbatim.
 const SAID: &str = "I said";
 
-/// Whether a person's message is what a conversation was replaced by.
+/// Whether a person's message is the summary that replaced a conversation.
 pub(super) fn is_summary(text: &str) -> bool {
     !fenced_blocks(text, SAID).is_empty()
 }

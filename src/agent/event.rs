@@ -212,7 +212,7 @@ pub enum AgentEvent {
     },
     /// The turn failed.
     Error(Failure),
-    /// A turn that is replayed did not end by itself.
+    /// A replayed turn did not end by itself.
     Interrupted {
         /// Why it ended; `None` if the process ended before.
         reason: Option<Termination>,
@@ -249,7 +249,7 @@ fn answer_text<S: Serializer>(
 }
 
 impl AgentEvent {
-    /// Its words for a person, if it has nothing else.
+    /// Its message for a person, if it carries nothing else.
     pub fn notice(&self) -> Option<&str> {
         match self {
             Self::Notice { message } | Self::Finish { message, .. } => Some(message),
@@ -384,7 +384,7 @@ pub enum Permission {
     AllowOnce,
     /// Yes, and the same for everything the rule covers.
     AllowAlways(#[serde(skip)] Grant),
-    /// What the person answers to a question of the model's.
+    /// The person's answer to a question of the model.
     Answered(String),
     /// A form, filled in.
     Filled(Box<Map<String, Value>>),
@@ -436,7 +436,7 @@ pub struct Grant {
 /// How long a yes applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Until the turn ends: it asks no more about what mode `auto` allows.
+    /// Until the turn ends: whatever mode `auto` allows no longer requires approval.
     Turn,
     /// Until the session ends.
     Session,

@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-/// Looked for each time this much has arrived, in bytes.
+/// Repetition is searched for each time this much has arrived, in bytes.
 const STEP: usize = 1_024;
 /// The repeated text together is at least this long, in bytes.
 const LONG: usize = 4_096;
@@ -19,7 +19,7 @@ pub(super) struct Repetition {
 }
 
 impl Repetition {
-    /// Adds text; whether it has been nothing but the same for long.
+    /// Adds text; returns whether it has repeated itself for too long.
     pub fn add(&mut self, text: &str) -> bool {
         self.tail.push_str(text);
         self.fresh += text.len();
@@ -31,7 +31,7 @@ impl Repetition {
         self.tail.drain(..cut);
         let tail = self.tail.as_bytes();
         let (before, probe) = tail.split_at(tail.len() - PROBE);
-        // Of blanks and rulers there may be many.
+        // Blanks and rulers may repeat often.
         if probe
             .iter()
             .all(|byte| !byte.is_ascii_alphanumeric() && byte.is_ascii())

@@ -1,7 +1,7 @@
 //! Runs the calls of one answer: read-only ones in parallel, changing ones in order and alone.
 //!
 //! Invariants: every added call gets exactly one [`Outcome`]; a changing call runs only when all calls before it have
-//! ended, and nothing else runs meanwhile; while a changing call waits for a person, the read-only calls behind it run,
+//! ended, and nothing else runs meanwhile; while a changing call waits for a person, the read-only calls after it run,
 //! and no others; a panic in a tool fails only that call; after cancellation no new call starts, and a running changing
 //! call may finish (it checks the token itself).
 
@@ -51,7 +51,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// The same call as the tool carries it out that this workspace needs.
+    /// The same call, carried out by the tool that the files in this workspace require.
     fn redirected(self, context: &ToolContext) -> Self {
         let Some(tool) = self.tool.instead(context, &self.arguments) else {
             return self;

@@ -95,7 +95,7 @@ pub fn new_id() -> SessionId {
 /// A session on `workspace` with these settings.
 pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Workspace) -> Setup {
     let rules = &settings.permissions;
-    // Whoever configured a command for the end of each turn approved it.
+    // A command configured for the end of each turn counts as approved.
     let mut allow = rules.allow.clone();
     if let Some(command) = &settings.finish.command {
         let dialect = surroundings(settings).shell().dialect;
@@ -179,7 +179,7 @@ pub fn surroundings(settings: &Settings) -> Surroundings {
 /// The configured MCP servers, for a workspace with these folders.
 ///
 /// A configured program runs in the home directory unless its `cwd` says otherwise: in the workspace, a repository
-/// could shadow it. `secrets` learns the tokens of logins.
+/// could shadow it. The tokens of logins are added to `secrets`.
 pub fn mcp_servers(
     settings: &Settings,
     roots: &[PathBuf],
@@ -221,7 +221,7 @@ pub fn mcp_servers(
             mcp::Way::Url(mcp::Address {
                 url: url.clone(),
                 headers: headers.clone(),
-                // Connecting says what is wrong with an address.
+                // A bad address is reported when connecting.
                 login: login.ok().map(Arc::new),
             })
         }
@@ -301,7 +301,7 @@ pub fn provider_named(
     }))
 }
 
-/// The tools the model of this name is offered, whoever serves it (`openai/gpt-5`).
+/// The tools offered to the model of this name, whoever serves it (`openai/gpt-5`).
 pub(super) fn offered(
     model: &str,
     dialect: Dialect,
@@ -343,8 +343,8 @@ pub(super) fn ready(settings: &Settings, model: Endpoint) -> Result<Endpoint, Fa
     Ok(Endpoint { editor, ..model })
 }
 
-/// The first model of a local server, as its provider is configured. The server of another user is used only once a
-/// person chose it in the setup or named its model: what is sent there, that user can read.
+/// The first model of a local server, as its provider is configured. Another user's server is used only once a person
+/// has chosen it in the setup or named its model, because that user can read what is sent to it.
 ///
 /// # Errors
 /// There is none.

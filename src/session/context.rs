@@ -2,8 +2,8 @@
 //! resources of MCP servers), and the invoked skill.
 //!
 //! Invariants: no file outside the workspace is read by reference (except the person's own `AGENTS.md`, which no
-//! repository can name); files that may hold secrets are left to `read_file`, which asks; context added to a message
-//! stays in it, so that the beginning of requests never changes.
+//! repository can name); files that may hold secrets are left to `read_file`, which requires approval; context added to
+//! a message stays in it, so that the beginning of requests never changes.
 //!
 //! Instructions grant no permission.
 
@@ -29,7 +29,7 @@ pub use mention::typed_mention;
 
 /// The maximum size of a mention, in bytes, in a window of any size.
 const MENTIONED: usize = 64 << 10;
-/// More than is used of the person's own instructions, so that truncation is noticed.
+/// How much of the person's own instructions is read, in bytes: more than is used, so that truncation is noticed.
 const LARGEST: u64 = 64 << 10;
 /// The maximum number of mentions in one prompt.
 const MENTIONS: usize = 20;
@@ -134,7 +134,7 @@ impl Context {
         found
     }
 
-    /// The attachment for a mention, or a note why there is none; `None` for unknown mentions.
+    /// The attachment for a mention, or a note saying why there is none; `None` for unknown mentions.
     async fn mentioned(
         &self,
         mention: &Mention,
@@ -186,7 +186,7 @@ impl Context {
             Ok(file) => file.text,
             Err(FileError::Special(_, "a directory")) => return self.folder(path, most).await,
             Err(FileError::Binary(..)) => return self.image(path, name).await,
-            // In a folder that is there; `@angular/core` is no path.
+            // Only in a folder that exists: `@angular/core` is not a path.
             Err(missing @ FileError::NotFound(_))
                 if name.contains('/') && path.parent().is_ok() =>
             {
@@ -206,7 +206,7 @@ impl Context {
         })
     }
 
-    /// An image; for other files that are not text, a note why it is not attached.
+    /// An image; for any other file that is not text, a note saying why it is not attached.
     async fn image(&self, path: WorkspacePath, name: &str) -> Option<Attachment> {
         let bytes = path.bytes().await.ok()?;
         Some(match Image::format(&bytes) {

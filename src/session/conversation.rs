@@ -1,4 +1,4 @@
-//! What was said, as the model reads it, and its journal.
+//! The conversation as the model reads it, and its journal.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(super) struct Restored {
     turn: u64,
     history: Vec<Arc<Entry>>,
     loaded: Vec<Arc<Message>>,
-    /// The rejection that it is of files, if it undid something.
+    /// The number of the rejection that undid its files, if there were any.
     pub rejection: Option<u64>,
 }
 
@@ -156,7 +156,7 @@ impl Conversation {
             .reset_to(self.messages().iter().map(|it| &**it));
     }
 
-    /// Continues with the messages before `turn`; what was undone with it is this `rejection`.
+    /// Continues with the messages before `turn`; `rejection` is what was undone with it.
     pub fn restore(&mut self, turn: u64, messages: Vec<Arc<Message>>, rejection: Option<u64>) {
         self.restored.push(Restored {
             turn,
@@ -168,7 +168,7 @@ impl Conversation {
         self.journal.note(Record::Restored { turn, messages });
     }
 
-    /// Reverts the last restore of the conversation: its turn.
+    /// Reverts the last restore of the conversation; returns its turn.
     pub fn unrestore(&mut self) -> Option<u64> {
         let restored = self.restored.pop()?;
         (self.history, self.loaded) = (restored.history, restored.loaded);

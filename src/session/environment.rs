@@ -1,7 +1,7 @@
 //! The environment line of the system prompt: the system, its shell, the date, git and the sandbox.
 //!
-//! Invariant: it is composed once, at the first prompt, and saved with the session, so that all requests begin with
-//! the same bytes: in another process, on another day and after a commit too.
+//! Invariant: it is composed once, at the first prompt, and saved with the session, so that all requests begin with the
+//! same bytes, even in another process, on another day or after a commit.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -26,7 +26,7 @@ quiet symbolic-ref --short -q HEAD || echo '(detached)'
 "#;
 /// The longest branch name, in characters: others choose it.
 const BRANCH: usize = 100;
-/// How long the first prompt waits for git: without it the line has the branch alone.
+/// How long the first prompt waits for git; after that, the line has only the branch.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Composes the line.

@@ -23,11 +23,11 @@ pub enum SessionEvent {
     Prompt(PromptId, PromptState),
     /// The state changed.
     State(State),
-    /// A background command began or ended: all of them.
+    /// A background command began or ended. This lists all of them.
     Jobs(Vec<JobStatus>),
     /// The person opened a port of a background command at this address, for a browser.
     Opened(String),
-    /// An edit in place was recorded, or not: the answer, to be sent once the events before it were shown.
+    /// An edit in place was recorded or refused. Its answer is sent once the events before it have been shown.
     Edited(Recorded, Result<u64, ReviewError>),
     /// The session ended with a panic.
     Panicked(Failure),

@@ -19,10 +19,10 @@ use crate::tools::Redactor;
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
 /// How many servers of other agents are named; more are counted.
 const NAMED: usize = 5;
-/// How many are remembered of those that a session finds.
+/// How many of the servers that a session finds are remembered.
 const MOST: usize = 50;
 
-/// Searches for servers of other agents that the person was not shown yet, if they are to be offered.
+/// Searches for servers of other agents that the person has not been shown yet, if such servers are to be offered.
 pub(super) fn importable(setup: &Setup) -> JoinSet<Vec<String>> {
     let mut search = JoinSet::new();
     if let Some(root) = setup
@@ -37,7 +37,7 @@ pub(super) fn importable(setup: &Setup) -> JoinSet<Vec<String>> {
             let usable = found.filter(|server| {
                 server.options.is_ok() && !settings.mcp.contains_key(&server.name)
             });
-            // The names are a repository's: they end no code span.
+            // A repository may have chosen the names: they must not end a code span.
             let plain = |name: &str| display::escape_line(name).replace('`', "'");
             let names = usable
                 .take(MOST)
@@ -58,7 +58,7 @@ pub(super) struct Extensions {
     pub menu: Arc<[Offered]>,
     /// The resources of MCP servers.
     pub resources: watch::Sender<Arc<[mcp::Resource]>>,
-    /// The search for MCP servers of other agents that the person was not shown yet.
+    /// The search for MCP servers of other agents that the person has not been shown yet.
     pub importable: JoinSet<Vec<String>>,
 }
 
@@ -88,10 +88,10 @@ impl Extensions {
         })
     }
 
-    /// Puts the text of a server's prompt, of up to `most` bytes, in the place of the command that names it.
+    /// Replaces a command with the text of the server's prompt that it names, up to `most` bytes.
     ///
     /// # Errors
-    /// There is no such text: a sentence for the person.
+    /// There is no such text; the error is a sentence for the person.
     pub async fn fetch_prompt(&mut self, prompt: &mut Prompt, most: usize) -> Result<(), String> {
         for (at, part) in prompt.parts.iter().enumerate() {
             if let Attachment::Command { name, words } = part {

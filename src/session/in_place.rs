@@ -105,7 +105,7 @@ impl Actor {
         .await;
         self.conversation.answer(DONE, &provider);
         let (usage, reason) = (Usage::default(), Some(Termination::EndTurn));
-        let filled = 0; // no request was made: what was is kept
+        let filled = 0; // no request was made, so the last figure stays
         let end = Record::End {
             usage,
             reason,

@@ -83,7 +83,7 @@ fn line(job: &JobStatus) -> String {
     format!("- {} `{}` ({state})", job.id, escape_line(&job.command))
 }
 
-/// Opens the ports of a job, which are seldom more than one. To write the command is to allow it.
+/// Opens the ports of a job, usually only one. Typing the command counts as approval.
 async fn open(shell: &Shell, id: u32, outbox: &mut Outbox) -> Result<String, ToolError> {
     shell.job_status(id)?;
     let jobs = shell.jobs().await;

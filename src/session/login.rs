@@ -214,7 +214,7 @@ pub async fn change_configuration(
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         text => text.map_err(failed)?,
     };
-    // Bytes that are no text must not be replaced.
+    // Bytes that are not text must not be replaced.
     let is_text = !text.contains(char::REPLACEMENT_CHARACTER);
     let changed = is_text.then(|| change(text.clone())).flatten();
     let changed = changed.ok_or_else(|| {

@@ -90,7 +90,8 @@ impl Models {
         self.search(start);
     }
 
-    /// Takes other settings, with the model they name where the session used the configured one, else with its own.
+    /// Takes other settings. The session's model stays, unless it used the configured one: then it uses the one they
+    /// name.
     pub fn renew(&mut self, settings: Settings, start: Start, journal: &mut Journal) {
         let configured = self.settings.model.as_ref().ok().map(Endpoint::name);
         let chosen = self.name().filter(|name| Some(name) != configured.as_ref());

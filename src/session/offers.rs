@@ -10,8 +10,8 @@ use super::connect;
 use crate::config::{self, ProviderEntry, Settings};
 use crate::model::{Endpoint, ErrorCode, Failure, Key, ModelInfo, Provider, detect};
 
-/// All known providers; probes the well-known local ports, which takes less than half a second. Whoever chooses the
-/// server of another user reads that user's name first.
+/// All known providers; probes the well-known local ports, which takes less than half a second. A server of another
+/// user is listed with that user's name.
 pub async fn providers(settings: &Settings) -> Vec<ProviderEntry> {
     let running = detect().await;
     let mut entries = settings.providers();

@@ -17,7 +17,7 @@ pub(super) struct Outbox {
     events: mpsc::Sender<(SessionId, SessionEvent)>,
     waiting: VecDeque<SessionEvent>,
     published: watch::Sender<State>,
-    /// The askers of changes that were applied but not answered.
+    /// The senders of answers to changes that were applied but not answered yet.
     taken: Vec<Taken>,
 }
 
@@ -93,7 +93,7 @@ impl Outbox {
         self.prompt(id, PromptState::Returned { said, reason });
     }
 
-    /// A change was applied; its asker learns that when it is in force.
+    /// A change was applied; whoever requested it is answered when it takes effect.
     pub fn taken(&mut self, taken: Taken) {
         self.taken.push(taken);
     }
@@ -106,7 +106,7 @@ impl Outbox {
         }
     }
 
-    /// The changes that were applied are in force.
+    /// The changes that were applied have taken effect.
     pub fn answer_changes(&mut self, state: &State) {
         for taken in self.taken.drain(..) {
             taken.send(Ok(state.clone())).ok();

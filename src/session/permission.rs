@@ -109,7 +109,7 @@ impl Facts {
             .collect();
         let command = preview.command.as_deref();
         let empties = command.is_some_and(|line| empties(line, &roots));
-        // No mode and no rule applies a trial, or answers a server.
+        // No mode or rule can apply a trial, start a plan or answer a server.
         let cautious = preview.caution.is_some()
             || empties
             || matches!(about, About::Apply | About::Plan | About::Server);

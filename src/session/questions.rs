@@ -139,7 +139,7 @@ impl Questions {
         takes
     }
 
-    /// A prompt that waits for the turn: whoever writes one revises the plan.
+    /// A prompt was queued during the turn: the person wants to revise the plan.
     pub fn revise_plan(&mut self) {
         if self.open_facts().is_some_and(Facts::is_plan) {
             self.decided(Permission::Reject);

@@ -63,7 +63,7 @@ impl Actor {
             cost: kept.cost,
         });
         self.outbox.notices(another_model);
-        // What the journal or the model has no more, in lines and in messages.
+        // What is lost: lines of the journal, and messages that the model no longer sees.
         let damaged = format!(
             "this session's journal is damaged: {} skipped",
             counted(kept.unreadable, "line")
@@ -87,7 +87,7 @@ impl Actor {
         self.shell.forget_interrupted().await;
     }
 
-    /// Opens the journal, which of a fork is a copy of the original's.
+    /// Opens the journal; that of a fork is a copy of the original's.
     async fn open_journal(&mut self) -> Result<Kept, StoreError> {
         let state = &self.models.settings.state_dir;
         if let (Some(original), Some(state)) = (self.original.take(), state) {

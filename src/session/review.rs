@@ -82,13 +82,13 @@ impl Changes {
                 .await;
         }
         let before = self.checkpoints.under_review();
-        // What applies changes again and is killed in the middle can be undone.
+        // Recorded ahead: if tandem is killed while it applies changes again, they can be undone.
         let reverted = self.reverted(&review, conversation);
         let ahead = self.checkpoints.reviewed_ahead(reverted).await;
         note(&ahead, conversation, outbox).await;
         let reviewed = self.apply(review, reverted, conversation, outbox).await;
         self.shell.look_past(&self.workspace).await;
-        // What was done before a failure was done as well.
+        // What was done before a failure has to be recorded, too.
         let reviews = self.checkpoints.reviewed_since(&before);
         if reviews != ahead {
             note(&reviews, conversation, outbox).await;

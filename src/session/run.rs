@@ -126,7 +126,7 @@ impl Actor {
             .map_err(|why| ChangeError::Model(why.message))
     }
 
-    /// A session for which no model was configured takes the configuration that was written since.
+    /// A session for which no model was configured takes the configuration that has been written since.
     ///
     /// It has run no turn, so the rules, limits, secrets and MCP servers in it count as well, not the model alone. What
     /// its folders and files were made from stays: the state folder, and the environment of commands. The checks at the
@@ -190,8 +190,8 @@ impl Actor {
         }
     }
 
-    /// Publishes the state if it changed, and answers changes that are in force: a call allowed in the previous mode
-    /// has ended by then, or is shown to be running.
+    /// Publishes the state if it changed, and answers changes that have taken effect: a call allowed in the previous
+    /// mode has ended by then, or is shown to be running.
     pub fn publish(&mut self) {
         let state = self.state();
         self.outbox.publish(&state);

@@ -16,7 +16,7 @@ use crate::tools::mcp::Joining;
 /// A shorter wait is not reported.
 const SILENT: Duration = Duration::from_secs(1);
 
-/// Runs a turn with the servers' tools, too. Waits up to `server_timeout` for servers that were started for it, and says so.
+/// Runs a turn with the servers' tools, too. Waits up to `server_timeout` for servers that were started for it, and reports that it waits.
 pub(super) async fn run_turn(
     mut turn: Turn,
     mut joining: Joining,

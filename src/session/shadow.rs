@@ -59,7 +59,7 @@ pub(super) async fn run_turn(mut turn: Turn, steps: Steps) {
     steps.event(last.unwrap_or_else(failed)).await;
 }
 
-/// What the model is told of a trial with the first prompt after a restart, which may have cut it short.
+/// What the model is told about a trial with the first prompt after a restart, which may have interrupted it.
 pub(super) fn outcome(applied: bool) -> String {
     let what = if applied {
         "the user applied its changes"
@@ -86,7 +86,7 @@ async fn pass_on(mut inner: mpsc::Receiver<Step>, steps: &Steps) -> Option<Agent
     done
 }
 
-/// Has the person decide about the changes, and applies them if so. Returns what the model is told.
+/// Has the person decide about the changes, and applies them if approved. Returns what the model is told.
 async fn settle(
     call_id: &str,
     shadow: &Shadow,
@@ -144,7 +144,7 @@ async fn settle(
     note
 }
 
-/// The changes, as the person decides about them, or has.
+/// The changes as the person sees them, before or after the decision.
 fn preview(workspace: &Workspace, verb: &str, changed: &Changed) -> Preview {
     let paths = names(workspace, &changed.changes);
     Preview {
@@ -223,7 +223,7 @@ fn result(workspace: &Workspace, applied: Applied) -> (ToolOutput, String) {
     )
 }
 
-/// There is no copy.
+/// Reports that the copy could not be made.
 async fn report(ToolError(message): ToolError, original: &ToolContext, steps: &Steps) {
     if original.cancel.is_cancelled() {
         let cancelled = done(None, Termination::Cancelled);

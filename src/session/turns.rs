@@ -237,7 +237,7 @@ impl Actor {
         let attached = self.context.attach(prompt, &mut self.extensions, most);
         let attached = cancel.run_until_cancelled(attached).await.is_some();
         if !attached {
-            // The news was not used, so it is reported again.
+            // The change notices were not used, so they are reported again.
             self.conversation.reset_guidance();
         }
         attached

@@ -1,14 +1,14 @@
 //! `ask_user`: a question to the person in the middle of a turn, with answers to choose from.
 //!
-//! It is shown like a permission request, and the turn waits for the answer. Where nobody is there, the model is told so and
-//! goes on.
+//! It is shown like a permission request, and the turn waits for the answer. If nobody is there, the model is told so
+//! and continues.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 
-/// More answers than this are no choice.
+/// Nobody chooses among more answers than this.
 const MAX_OPTIONS: usize = 8;
 
 pub(super) struct AskUser;

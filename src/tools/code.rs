@@ -20,7 +20,7 @@ use super::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, TypedTo
 use crate::calls::arguments::{self, Unknown};
 use crate::workspace::language::{Answer, Operation};
 
-/// As much is told of what a symbol's documentation says, in bytes.
+/// How much of a symbol's documentation is shown, in bytes.
 const WORDS: usize = 8000;
 
 pub(super) struct Code {

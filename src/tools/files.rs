@@ -144,7 +144,7 @@ pub(super) fn cancelled() -> ToolError {
     ToolError("cancelled".to_owned())
 }
 
-/// The error for a path at which nothing is.
+/// The error for a path that does not exist.
 pub(super) async fn missing(context: &ToolContext, path: &WorkspacePath) -> ToolError {
     let name = shown(&context.workspace, &path.absolute());
     let hint = did_you_mean(context, path).await;

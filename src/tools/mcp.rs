@@ -188,7 +188,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Waits until a server that waited for a login runs or not.
+    /// Waits until a server that waited for a login has started or failed to.
     async fn begun(&mut self) {
         let left = |status: &Status| !matches!(status.state, State::Login(_));
         if self.status.wait_for(left).await.is_ok() {
@@ -197,7 +197,7 @@ impl Kept {
         }
     }
 
-    /// What a login requires that the server waits for, unless the person did not log in before.
+    /// The login that the server waits for and what it requires, unless the person has declined it before.
     fn wanted(&self) -> Option<(Arc<Login>, Arc<Challenge>)> {
         let State::Login(challenge) = self.status.borrow().state.clone() else {
             return None;
@@ -407,7 +407,7 @@ impl Notices {
     }
 }
 
-/// Those of these names of servers that no person was shown before; from now on they were.
+/// The names that no person has been shown before; from now on they count as shown.
 pub fn unseen(names: Vec<String>, state: Option<&Path>) -> Vec<String> {
     let store = Store::new(state, "offered.json");
     let mut seen: BTreeMap<String, bool> = store.read();

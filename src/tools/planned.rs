@@ -1,7 +1,7 @@
 //! Changes of several files that are made together: shown as one, and all or none.
 //!
-//! What happens to every file is worked out before the first is changed; when one then fails all the same, those before it
-//! are changed back.
+//! What happens to every file is worked out before the first is changed; if one fails anyway, those before it are
+//! reverted.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) enum What {
 /// Files that were changed, and how.
 type Changed = Vec<(WorkspacePath, FileChange)>;
 
-/// What all of it is going to do.
+/// A preview of all changes together.
 pub(super) async fn preview(
     context: &ToolContext,
     files: &[Planned],
@@ -49,7 +49,7 @@ pub(super) async fn preview(
     Ok(together(previews))
 }
 
-/// Does it, and tells of the problems it brought.
+/// Makes the changes, and reports the problems they caused.
 pub(super) async fn change(
     context: &ToolContext,
     files: &[Planned],
@@ -83,7 +83,7 @@ pub(super) async fn apply(
             Err(stopped) => return unfinished(context, &done, stopped),
         }
     }
-    // Of these, nothing but somebody else can make one fail.
+    // A link fails only if somebody else gets in the way.
     let (mut changes, mut lines, mut failed) = (ChangeSet::default(), String::new(), None);
     for link in links {
         match link.commit_link(context, &mut changes) {
@@ -246,7 +246,7 @@ impl Planned {
             .await
     }
 
-    /// What a file takes along when it moves: its text, encoding and permissions.
+    /// What a file keeps when it moves: its text, encoding and permissions.
     async fn moved(&self, context: &ToolContext, chunks: &[Chunk]) -> Result<Change, FileError> {
         let (workspace, path) = (&context.workspace, &self.path);
         let file = workspace.peek(path).await?;

@@ -53,7 +53,7 @@ impl TypedTool for ReadFile {
     const KIND: ToolKind = ToolKind::Read;
     const EXAMPLE: &'static str = r#"{"path": "src/main.rs", "offset": 1, "limit": 200}"#;
 
-    /// A folder is listed.
+    /// A folder is listed instead.
     fn instead(context: &ToolContext, arguments: &Value) -> Option<Arc<dyn Tool>> {
         let (arguments, _): (Arguments, _) =
             read(arguments, Self::EXAMPLE, Unknown::LeftOut).ok()?;

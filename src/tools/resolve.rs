@@ -63,7 +63,7 @@ pub fn resolve(
         return resolve(tools, &call.name, Value::Object(call.arguments));
     }
     let mut meant = tool(tools, name);
-    // An editor of Anthropic's or Amazon's is several tools, of which an argument names one.
+    // The editors of Anthropic and Amazon are several tools in one; an argument names which.
     let takes_command =
         |tool: &Arc<dyn Tool>| tool.parameters()["properties"].get("command").is_some();
     if super::find(tools, name).is_none()
@@ -88,8 +88,8 @@ pub fn resolve(
     })
 }
 
-/// The tool that an unknown name hints at, where the arguments are its own: several that it requires, or one if the tool
-/// only reads and its own name ends that one. What follows our name asks for more.
+/// The tool that an unknown name hints at, if the arguments are its own: several required ones, or one if the tool only
+/// reads and the unknown name ends with its name. Anything after our name asks for more.
 fn fitting(tools: &[Arc<dyn Tool>], name: &str, arguments: &Value) -> Option<Arc<dyn Tool>> {
     let fits = |tool: &&Arc<dyn Tool>| {
         let schema = tool.parameters();
@@ -106,7 +106,7 @@ fn fitting(tools: &[Arc<dyn Tool>], name: &str, arguments: &Value) -> Option<Arc
     tools.iter().find(fits).cloned()
 }
 
-/// The tools of a session, as what a model meant is decided with them.
+/// The tools of a session, as used to decide what a model meant.
 impl Catalog for Arc<[Arc<dyn Tool>]> {
     fn names(&self) -> Vec<&str> {
         self.iter().map(|tool| tool.name()).collect()

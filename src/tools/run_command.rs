@@ -430,7 +430,7 @@ async fn report_changes(
     for stand_in in &job.stand_ins {
         taken_over.push(stand_in.take_over(&context.workspace).await);
     }
-    // What the command replaced of them is on the disk again now.
+    // Taking over restores the files that the command replaced, so the look at its end no longer counts.
     let is_as_ended = ended.is_some() && taken_over.is_empty();
     let changed = context
         .shell

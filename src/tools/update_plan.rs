@@ -25,7 +25,8 @@ impl TypedTool for UpdatePlan {
     const EXAMPLE: &'static str =
         r#"{"entries": [{"content": "Find the cause", "status": "in_progress"}]}"#;
 
-    /// Without what a step says by itself; its priority may be given, and is medium.
+    /// Without descriptions, since the names of a step's fields say enough. A priority is accepted; the default is
+    /// medium.
     fn offered(&self, mut schema: Value) -> Value {
         let step = schema.pointer_mut("/properties/entries/items/properties");
         if let Some(Value::Object(fields)) = step {

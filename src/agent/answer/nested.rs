@@ -1,4 +1,4 @@
-//! Calls in the arguments of a call of a tool that is none (`multi_tool_use.parallel`): each runs by itself.
+//! Calls in the arguments of a call to a pseudo-tool (`multi_tool_use.parallel`): each runs by itself.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) fn calls(tools: &[Arc<dyn Tool>], call: &ToolCall) -> Option<Vec<Text
     }
 }
 
-/// Puts such calls in the place of the one around them. Returns for each call how it was repaired.
+/// Replaces the call around them by such calls. Returns for each call how it was repaired.
 pub(super) fn spread(
     tools: &[Arc<dyn Tool>],
     list: &mut Vec<ToolCall>,

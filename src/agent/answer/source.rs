@@ -9,9 +9,10 @@ use crate::model::collect::is_given;
 use crate::model::{Arguments, AssistantMessage, Message, Part, ToolCall};
 use crate::tools::Tool;
 
-/// Whether a call changes something, may come from what was read, and was not asked for by a person. Every call may of a
-/// model that also sends calls as such: it has no need to write one, and no comparison finds a quotation that it decoded.
-/// After a compaction it is unknown what was read. One that the model repeats after it was told of it is meant.
+/// Whether a call changes something, may come from what was read, and was not asked for by a person. If the model also
+/// sends calls as such, every call may: it has no need to write one, and no comparison finds a quotation that it
+/// decoded. After a compaction, what was read is unknown. A call that the model repeats after it was told about it is
+/// meant.
 pub(super) fn may_be_read(
     inputs: &Inputs<'_>,
     tool: &dyn Tool,
@@ -25,8 +26,8 @@ pub(super) fn may_be_read(
     for entry in inputs.history {
         let mut texts = entry.read_texts().into_iter();
         match entry.message() {
-            // What is attached stands behind the person's own words, beside which there may be instructions, or a
-            // summary. What the model answered before is something it has read, and a note of ours nobody's wish.
+            // Attachments follow the person's own words, which may come with instructions or a summary. The model has
+            // read its own earlier answers, and nobody asked for what is in a note of ours.
             Message::User { parts } if matches!(parts.first(), Some(Part::Text { .. })) => {
                 let own = texts.next().unwrap_or_default();
                 may_any |= is_summary(&own);

@@ -154,7 +154,7 @@ impl OfTurn {
             preamble,
             tools: Arc::clone(&shared.tools),
             context: ToolContext {
-                // What it reads, the model that asked has not read.
+                // The model that asked has not read what the explorer reads.
                 workspace: context.workspace.fork(),
                 decided: None,
                 ..context.clone()

@@ -1,5 +1,5 @@
-//! How a turn ends that changed something: what got worse is fixed by the editor's language servers or returned to the
-//! model, and one line says what is left.
+//! The end of a turn that changed something: what got worse is fixed by the editor's language servers or returned to
+//! the model, and one line says what is left.
 //!
 //! Only reports of the text as it is count. The files compared are those that were open when the turn began and those it
 //! created: of others it is unknown which of their problems are old.
@@ -39,7 +39,7 @@ const OUTPUT: usize = 8000;
 #[derive(Default)]
 pub(super) struct Ending {
     finish: Finish,
-    /// What the editor showed before, and of which documents; not there if it cannot tell.
+    /// What the editor showed before, and for which documents; empty if it cannot tell.
     before: JoinSet<(Vec<String>, Vec<Diagnostic>)>,
     asked: Option<(Vec<String>, Vec<Diagnostic>)>,
     /// The files that were changed, and whether they are new.
@@ -235,7 +235,7 @@ impl State {
         true
     }
 
-    /// Makes a call of our own: shown, decided on and recorded like one of the model's.
+    /// Runs a call of tandem's own: shown, decided on and recorded like one of the model's.
     async fn call(&mut self, tool: Arc<dyn Tool>, arguments: Value) -> ToolOutput {
         self.ending.calls += 1;
         let id = format!("finish-{}-{}", self.turn.id, self.ending.calls);

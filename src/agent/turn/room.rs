@@ -53,7 +53,7 @@ pub(super) fn learning(provider: &Provider) -> JoinSet<()> {
 }
 
 impl Turn {
-    /// How many tokens its model reads: its window, and of an explorer no more than its budget.
+    /// How many tokens its model reads: its window, or an explorer's budget if that is smaller.
     pub(super) fn room(&self) -> Option<u64> {
         let window = self.provider.window();
         match self.goal {
@@ -94,7 +94,7 @@ impl State {
         self.turn.provider.window() == before
     }
 
-    /// Takes the window from the provider's words about an overflow.
+    /// Takes the window from the provider's message about an overflow.
     pub async fn note_overflow(&mut self, error: &Failure) {
         self.turn.provider.note_overflow(&error.message);
         self.note_window().await;

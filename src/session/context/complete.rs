@@ -317,7 +317,7 @@ impl Names {
     }
 }
 
-/// How `entry` is mentioned; `None` if a person could confuse it with something else by its looks.
+/// How `entry` is mentioned; `None` if it looks like something else to a person.
 fn name(before: &Path, entry: &Entry<'_>) -> Option<Box<str>> {
     let path = before.join(entry.below());
     let name = path

@@ -14,14 +14,14 @@ use crate::text::shell::{Command, Piece, Redirection, Word, is_shell, program_na
 const REMOVERS: &str = "
 dd mv rename rimraf rm shred srm trash trash-put truncate unlink wipe
 ";
-/// What removes content in scripting languages.
+/// Calls that remove content in scripting languages.
 const CALLS: &str = "
 Deno.remove Dir.delete File.delete FileUtils.remove FileUtils.rm emptyDir fs.remove fs.rm os.remove
 promises.rm remove_tree rm_f rm_rf rmSync rmdirSync rmtree shutil.move truncate unlink
 ";
 /// Programs that write one file over another.
 const COPIERS: &str = "cp install ln tee";
-/// What they empty a file with.
+/// What they copy to empty a file.
 const NOTHING: &str = "/dev/null";
 /// How many words a command is judged by.
 const WORDS: usize = 1000;
@@ -31,7 +31,7 @@ pub(super) fn may_empty(text: &str) -> bool {
     calls_remover(text)
         || match read(text, Dialect::Posix) {
             Ok(line) => {
-                // What a shell in the line reads may be in another command of it.
+                // A shell in the line may read the output of another command in it.
                 let program = |command: &Command| command.words.first().map(Word::written);
                 let mut programs = line.all().into_iter().filter_map(program);
                 let is_fed = programs.any(|program| is_shell(&program));
@@ -42,8 +42,8 @@ pub(super) fn may_empty(text: &str) -> bool {
         }
 }
 
-/// Whether this is said of the words of any command in the line: from any of them on where it runs others, and in a
-/// line that cannot be read.
+/// Whether `is` holds for the words of any command in the line. If the command runs others, or the line cannot be read,
+/// any word may be the first.
 pub(super) fn has_candidate(text: &str, is: impl Fn(&[Word]) -> bool) -> bool {
     match read(text, Dialect::Posix) {
         Ok(line) => line.all().iter().any(|command| {
@@ -54,7 +54,7 @@ pub(super) fn has_candidate(text: &str, is: impl Fn(&[Word]) -> bool) -> bool {
     }
 }
 
-/// Whether this is said of the words of what may be a command in text that no shell reads.
+/// Whether `is` holds for the words of what may be a command in text that no shell reads.
 pub(super) fn has_candidate_in_text(text: &str, is: impl Fn(&[Word]) -> bool) -> bool {
     let blank = |character| match character {
         '[' | ']' | '<' | '>' | ',' | '\'' | '"' | '\\' | '#' => ' ',
@@ -70,7 +70,7 @@ pub(super) fn has_candidate_in_text(text: &str, is: impl Fn(&[Word]) -> bool) ->
         .any(|command| suffixes(&command.words).any(&is))
 }
 
-/// The words from any of them on.
+/// The words from each of them on.
 fn suffixes(words: &[Word]) -> impl Iterator<Item = &[Word]> {
     (0..words.len()).filter_map(|start| words.get(start..words.len().min(start + WORDS)))
 }
@@ -143,7 +143,8 @@ fn is_broad(words: &[Word]) -> bool {
     let starts = |wanted: &str| arguments.iter().any(|word| word.starts_with(wanted));
     let flagged = |letters: &[char]| arguments.iter().any(|word| is_flag(word, letters));
     let copies_nothing = |word: &str| has(NOTHING) && lists(COPIERS, &name(word));
-    // The marks of what names several or anything; and always what names everything, or comes from another command.
+    // Marks of words that may name several things or anything. A word that names everything, or comes from another
+    // command, always counts.
     let marks: &[char] = match name(program).as_str() {
         "fd" | "fdfind" | "find" | "parallel" | "xargs" => {
             return has("-delete")
@@ -195,7 +196,7 @@ fn is_broad(words: &[Word]) -> bool {
         || (is_remover && arguments.iter().all(|word| word.starts_with('-')))
 }
 
-/// What removes ignored files, or git's objects. All else is covered, git's own state too.
+/// Whether git removes ignored files or its objects. Undo covers everything else, git's own state included.
 fn is_broad_git(arguments: &[String]) -> bool {
     let has = |wanted: &str| arguments.iter().any(|word| word == wanted);
     let flagged = |letters: &[char]| arguments.iter().any(|word| is_flag(word, letters));

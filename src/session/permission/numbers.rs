@@ -91,7 +91,7 @@ impl Numbers {
     /// Whether an expansion that evaluates is plain, and calculates with nothing but numbers.
     pub fn suffice(&self, expansion: &Expansion) -> bool {
         let source = expansion.source.trim_start_matches('$');
-        // What is counted, or taken a part of, may be any text.
+        // A variable that is counted or cut may hold any text.
         let is_part_of = usize::from(source.starts_with('{'));
         // `${!1}` evaluates what the value names.
         !source.starts_with("{!") && self.suffice_for(&source.replacen('{', "{#", is_part_of))
@@ -103,7 +103,7 @@ impl Numbers {
         let is_plain = |c: char| is_part(c) || " +-*/%=<>!&|^~,?:;()[]{}$#".contains(c);
         let is_value = |c: char| c.is_ascii_alphabetic() || "#?".contains(c);
         let mut values = text.split('$').skip(1);
-        // Behind `#` is what is counted, or the digits of a number.
+        // After `#` comes what is counted, or the digits of a number.
         let mut words = text.split(|c| !is_part(c) && c != '#');
         text.chars().all(is_plain)
             && values.all(|value| value.trim_start_matches('{').starts_with(is_value))
@@ -165,7 +165,7 @@ impl Found {
                 Piece::Text(text) => text.split_once('='),
                 _ => None,
             };
-            // Without it, it is a list or an element of one.
+            // Without `=`, it is a list or an element of one.
             let Some((name, text)) = set else {
                 self.mentions.push(word.written());
                 continue;

@@ -55,7 +55,7 @@ fn has_mark(letters: &str, marks: &[&str], word: &str) -> bool {
         })
 }
 
-/// Whether an interpreter runs code that is no file: of an option, of its input, or typed.
+/// Whether an interpreter runs code that is not in a file: from an option, from its input, or typed.
 fn runs_code(letters: &str, marks: &[&str], is_python: bool, arguments: &[String]) -> bool {
     if arguments.iter().any(|word| word == "-") {
         return true;
@@ -156,7 +156,7 @@ fn starts_container(arguments: &[String]) -> bool {
         [first, rest @ ..] if first == "compose" => (true, rest),
         _ => (false, arguments),
     };
-    // docker's own `config` is none of `compose`.
+    // docker's own `config` is not the one of `compose`.
     let is_plain = |first: &String| lists(RUNNING_NOTHING, first) && (compose || first != "config");
     !rest.first().is_some_and(is_plain)
 }
@@ -266,7 +266,7 @@ pub(super) fn takes_data(program: &str) -> bool {
         || is_script(program)
 }
 
-/// Whether a program runs the words behind its options.
+/// Whether a program runs the words after its options.
 pub(super) fn is_prefix(program: &str) -> bool {
     lists(PREFIXES, &name(program))
 }
@@ -278,7 +278,7 @@ pub(super) fn is_language(program: &str) -> bool {
     plain.ends_with("awk") || known::row(INTERPRETERS, plain).is_some()
 }
 
-/// Whether it depends on a program's options what it runs.
+/// Whether what a program runs depends on its options.
 pub(super) fn depends_on_options(program: &str) -> bool {
     let name = name(program);
     row(RUNNING, &name).is_some()

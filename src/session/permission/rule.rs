@@ -228,7 +228,7 @@ impl Rule {
         rule
     }
 
-    /// Whether it speaks of a program, whatever its arguments.
+    /// Whether it is about a program, whatever its arguments.
     pub(super) fn is_about_program(&self, program: &str) -> bool {
         let Pattern::Words { fixed, .. } = &self.pattern else {
             return false;

@@ -29,7 +29,7 @@ struct Scope {
 }
 
 impl Scope {
-    /// That of a line in a word of the command, whose variables may have been set outside of it.
+    /// The scope of a line in a word of the command. Its variables may have been set outside of it.
     fn inner(&self) -> Self {
         Self {
             depth: self.depth - 1,
@@ -83,7 +83,7 @@ fn is_set(rule: &Rule, word: &str) -> bool {
         || programs.any(|program| rule.is_about_program(&program_name(program)))
 }
 
-/// Whether `[[` evaluates a word that is no number.
+/// Whether `[[` evaluates a word that is not a number.
 fn calculates(words: &[Word], numbers: &Numbers) -> bool {
     let is_number = |word: &Word| numbers.has(word) || numbers.suffice_for(&word.written());
     words.iter().enumerate().any(|(at, word)| {
@@ -163,8 +163,8 @@ fn by_words(rule: &Rule, command: &Command, scope: &Scope) -> Touch {
     }
 }
 
-/// For a program that runs the words behind its options: any of them that may begin the command counts. `None` where they
-/// do not say what runs.
+/// For a program that runs the words after its options: each of them that may begin the command counts. `None` if they
+/// do not tell what runs.
 fn behind(rule: &Rule, command: &Command, program: &str, scope: &Scope) -> Option<Touch> {
     let texts: Words = command.words.iter().map(literal).collect::<Option<_>>()?;
     if !is_prefix(program) || scope.depth == 0 {
@@ -217,7 +217,7 @@ fn behind(rule: &Rule, command: &Command, program: &str, scope: &Scope) -> Optio
     Some(touch)
 }
 
-/// The command that begins with a word of another one; what `xargs` reads stands behind it, and where it replaces a mark.
+/// The command that begins with a word of another one. What `xargs` reads follows it, or replaces its mark.
 fn inner(command: &Command, at: usize, name: &str, replaced: Option<&str>) -> Command {
     let read = (name == "xargs").then(|| Word {
         pieces: vec![anything()],
@@ -247,7 +247,7 @@ fn with(word: &Word, mark: &str) -> Word {
     replaced
 }
 
-/// What another program puts in place of a mark, or behind the words.
+/// What another program puts in place of a mark, or after the words.
 fn anything() -> Piece {
     Piece::Expansion(Expansion {
         source: "$@".to_owned(),
@@ -304,7 +304,7 @@ fn without_executed(
     (rest, touch)
 }
 
-/// Whether the rule matches the words as the command that they are.
+/// Whether the rule matches the command that these words are.
 fn touches(rule: &Rule, words: &[Word]) -> Touch {
     let Some((program, arguments)) = words.split_first() else {
         return Touch::Not;
@@ -329,11 +329,11 @@ fn touches(rule: &Rule, words: &[Word]) -> Touch {
     bare.fold(rule.touches(words).max(rule.touches(&by_name)), Touch::max)
 }
 
-/// Whether what the rule is about stands among the arguments or in the input: as words, or as the text of one.
+/// Whether what the rule is about occurs among the arguments or in the input: as words, or as the text of one.
 fn mentions(rule: &Rule, command: &Command) -> bool {
     let words = command.words.as_slice();
     let input = command.redirected();
-    // What any word may become names no program.
+    // A word that may become anything does not count as a program's name.
     let is_touched = |words: &[Word]| {
         let is_named = words.first().is_some_and(|word| word.text().is_some());
         is_named && touches(rule, words) != Touch::Not
@@ -346,7 +346,7 @@ fn mentions(rule: &Rule, command: &Command) -> bool {
             .iter()
             .any(|text| has_candidate_in_text(&text.replace('=', " "), is_touched))
     };
-    // What stands for the output of a command is the name of a pipe.
+    // An argument that stands for the output of a command is the name of a pipe.
     let is_pipe = |word: &Word| {
         word.expansions()
             .any(|it| it.source.starts_with(['<', '>']))
@@ -402,14 +402,14 @@ fn line_of(program: &str, arguments: &[Word]) -> Option<String> {
                 .next()
                 .filter(|line| *line != "--")
                 .or_else(|| rest.next())?;
-            // An option behind `-c` is none of the line.
+            // An option after `-c` is not part of the line.
             (is_plain && !line.starts_with(['-', '+'])).then(|| line.clone())
         }
         _ => None,
     }
 }
 
-/// The arguments that may be options: behind its text, those of `printf` are none, nor are those of `awk` behind its script.
+/// The arguments that may be options: none of those after the text of `printf` or the script of `awk`.
 fn options<'a>(program: &str, arguments: &'a [Word]) -> impl Iterator<Item = &'a Word> {
     let is = |word: &Word, fits: &dyn Fn(&str) -> bool| word.text().is_some_and(|text| fits(&text));
     let is_printed =

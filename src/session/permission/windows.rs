@@ -1,10 +1,10 @@
 //! Programs of Windows: which names mean one command, and what runs others.
 //!
-//! This serves rules that restrict. Nothing holds a command on Windows, so no rule allows one there.
+//! This serves rules that restrict. Commands are not sandboxed on Windows, so no rule allows one there.
 
 use super::programs::lists;
 
-/// What is one command under several names; the first is the canonical one.
+/// The names of each command that has several, the canonical one first.
 const ALIASES: &str = "
 remove-item del erase rd ri rm rmdir
 copy-item copy cp cpi
@@ -18,7 +18,7 @@ write-output echo write
 stop-process kill spps taskkill
 ";
 
-/// What runs other commands, or changes what later ones mean.
+/// Programs that run other commands, or change what later ones mean.
 const WRAPPERS: &str = "
 % . ? call cd chdir cmd cscript for foreach foreach-object forfiles function icm iex if
 invoke-command invoke-expression mshta new-alias popd powershell psexec pushd pwsh runas rundll32
@@ -43,7 +43,7 @@ pub(super) fn canonical(program: &str) -> String {
     first.unwrap_or(name).to_owned()
 }
 
-/// Whether a program may run something its name does not tell.
+/// Whether a program may run something that its name does not show.
 pub(super) fn runs_others(program: &str) -> bool {
     lists(WRAPPERS, &canonical(program))
 }

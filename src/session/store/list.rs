@@ -359,7 +359,7 @@ async fn hold(folder: &Path, id: &str) -> Result<(Log, Result<Kept, TooNew>, boo
     }
 }
 
-/// What was read of a session, or that there is none of this name.
+/// What was read of a session; if its file is missing, the session is unknown.
 fn known<T>(id: &str, read: io::Result<T>) -> Result<T, StoreError> {
     read.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => StoreError::Unknown(id.to_owned()),

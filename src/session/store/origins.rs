@@ -170,7 +170,7 @@ fn changes_of(
     all
 }
 
-/// What a call changed of a file. One that it moved has the lines that it had where it was.
+/// What a call changed of a file. A file that it moved keeps the lines from its old place.
 fn change_of(file: &Path, call: &Call) -> Option<EntryChange> {
     let files = &call.changed.files;
     let change = files.iter().find(|change| change.path == file)?;

@@ -107,7 +107,7 @@ pub(in crate::session) enum Record {
     End {
         /// All tokens of the turn.
         usage: Usage,
-        /// Why; `None` in journals of before this was recorded.
+        /// Why; `None` in journals written before this was recorded.
         reason: Option<Termination>,
         /// Tokens of the last request and its answer.
         #[serde(default)]

@@ -18,9 +18,9 @@ use crate::model::{AssistantMessage, Message, Part, ToolResult};
 use crate::tools::ToolOutput;
 use crate::workspace::native;
 
-/// How the recorded words of a prompt begin whose turn works on a copy of the workspace.
+/// How the recorded words of a prompt begin if its turn works on a copy of the workspace.
 pub(in crate::session) const TRY: &str = "/try ";
-/// The most text of changes that is shown again, in bytes: that of the last ones.
+/// How much text of changes is shown again, in bytes: that of the newest ones.
 const TEXTS: usize = 32 << 20;
 /// Larger texts of commands are not shown again, in bytes.
 const TEXT: u64 = 1 << 20;
@@ -30,7 +30,7 @@ pub(in crate::session) const UNANSWERED: &str = "(no answer)";
 /// How many changes of a call are shown again.
 const DIFFS: usize = 100;
 
-/// What each turn changed and what a person settled of it, in order.
+/// What each turn changed, and what of it a person has settled, in order.
 pub(in crate::session) fn changes(shown: &Shown) -> impl Iterator<Item = Journaled> {
     let mut turn = shown.turns_before;
     shown.records.iter().filter_map(move |record| match record {
@@ -148,7 +148,7 @@ pub(in crate::session) fn last_trial(shown: &Shown) -> Option<bool> {
     None
 }
 
-/// What came along with a prompt, with the bytes of its images.
+/// What was attached to a prompt, with the bytes of its images.
 fn with_images(mut attached: Vec<Value>, message: &Message) -> Vec<Value> {
     let Message::User { parts } = message else {
         return attached;

@@ -1,4 +1,4 @@
-//! What language servers change, done by us: shown as a diff, decided on, and made like any other edit.
+//! Edits that language servers return, made by tandem: shown as a diff, decided on, and applied like any other edit.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ impl TypedTool for CodeEdits {
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
-        // What was shown is what happens, whatever the language server would say by now.
+        // What was shown is applied, whatever the language server would answer by now.
         let files = match context.decided.as_deref() {
             Some(shown) => shown
                 .diffs

@@ -1,4 +1,4 @@
-//! Places with the lines of text that are there, each file read once.
+//! Places with their lines of text, each file read once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub(super) async fn list(context: &ToolContext, places: &[Place]) -> String {
     lines.join("\n") + "\n" + &more
 }
 
-/// What is in a file: the lines each thing takes, and its first line, indented by what it is inside of.
+/// The outline of a file: the lines of each symbol, and its first line, indented by nesting.
 pub(super) async fn outline(context: &ToolContext, places: &[Place]) -> String {
     let mut texts = Texts::default();
     let mut outline = String::new();

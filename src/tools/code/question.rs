@@ -1,4 +1,4 @@
-//! From what a model asks to what a language server can be asked: a document, and a position in it.
+//! Translates a model's question into one for a language server: about a document, and a position in it.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -50,7 +50,7 @@ impl Arguments {
     }
 }
 
-/// What the language servers say to it.
+/// The language servers' answer.
 pub(super) async fn answer(
     context: &ToolContext,
     arguments: &Arguments,
@@ -273,7 +273,7 @@ async fn written(context: &ToolContext, symbol: &str) -> Result<Vec<Place>, Tool
     Ok(lines.into_iter().filter_map(place).collect())
 }
 
-/// A place at the symbol itself: a language server may tell where its whole definition begins.
+/// A place at the symbol itself: a language server may report where its whole definition begins.
 async fn exactly(context: &ToolContext, place: &Place, symbol: &str) -> Option<Place> {
     let path = context
         .workspace

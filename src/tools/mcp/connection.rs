@@ -203,7 +203,7 @@ impl Connection {
         Ok(verdict)
     }
 
-    /// A server without a handshake: listens to changes of what it lists, if it tells them.
+    /// A server without a handshake: subscribes to changes of its lists, if it announces them.
     fn subscribe(&mut self, mut found: Value) {
         self.line.speak_modern();
         self.name = era::server_name(&found);

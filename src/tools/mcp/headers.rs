@@ -254,7 +254,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is in a value, one header comes of it, from which the value can be read.
+        /// Any value becomes one header from which it can be read back.
         #[test]
         fn any_text_survives(text in ".*") {
             let value = encoded(&text).unwrap();

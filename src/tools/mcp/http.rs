@@ -271,7 +271,7 @@ impl Http {
                 unreached(status)
             }
             status if status.is_client_error() => match error_in(response).await {
-                // The official servers refuse an unknown session so, without looking at the message.
+                // This is how the official servers refuse an unknown session, without looking at the message.
                 Some(error) if error["id"].is_null() && self.worked.load(Ordering::Relaxed) => {
                     Fault::Expired
                 }

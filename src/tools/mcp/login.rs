@@ -55,7 +55,7 @@ pub struct Login {
     vault: Vault,
     /// Learns every token.
     secrets: Redactor,
-    /// Once they were needed. Renewing them holds it: a refresh token is often valid once.
+    /// Loaded when first needed. Locked while they are renewed: a refresh token is often valid only once.
     tokens: Mutex<Option<Tokens>>,
 }
 

@@ -1,4 +1,4 @@
-//! Gets what the person names of a server: a prompt by its command, a resource by its mention.
+//! Fetches what the person names of a server: a prompt by its command, a resource by its mention.
 //!
 //! Invariants: only what is named starts the servers; a server's text never joins the person's own words.
 

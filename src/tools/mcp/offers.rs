@@ -130,7 +130,7 @@ impl ServerPrompt {
         (!shown.is_empty()).then(|| shown.join(" "))
     }
 
-    /// The arguments in the words behind the command: a word each, and for the last one the rest.
+    /// The arguments in the words after the command: one word each, and the rest for the last one.
     pub(super) fn arguments(&self, words: &str) -> Result<Map<String, Value>, String> {
         let mut rest = words.trim();
         let mut given = Map::new();

@@ -50,7 +50,7 @@ rg rm rmdir sleep sort stat tail tee touch uniq wc which xxd
 pub(super) const CONTEXT: &str = "cd popd pushd set setopt shopt ulimit umask";
 /// Built-ins that take names of variables, whose subscripts the shell evaluates; these change nothing else.
 pub(super) const NAMING: &str = "[ getopts printf test wait";
-/// These set what later commands use, too.
+/// The same, but they also set what later commands use.
 pub(super) const SETTING: &str = "
 declare export local mapfile read readarray readonly typeset unset
 ";
@@ -63,14 +63,14 @@ GIT_* LD_* NODE_OPTIONS* PERL* PROMPT_COMMAND* PS* PYTHON* RUBY* RUSTC* *_COMMAN
 
 /// Options of `git config` that only read it.
 pub(super) const READING: &str = "--get --get-all --list -l";
-/// Values of variables and settings that start nothing but `cat` or `true`, besides none at all.
+/// Values of variables and settings that start nothing but `cat` or `true`, besides the empty value.
 pub(super) const PLAIN_VALUES: &str = "0 1 always auto cat false never no off on true yes";
 
-/// Other programs whose arguments are text, names and files: what looks like a command among them is none.
+/// Other programs whose arguments are text, names and files: an argument that looks like a command is not one.
 pub(super) const DATA: &str = "
 apropos cargo cd egrep fgrep gh git jq man npm pip pytest type
 ";
-/// Programs that run the words behind their options, and take nothing else that is evaluated.
+/// Programs that run the words after their options, and take nothing else that is evaluated.
 pub(super) const PREFIXES: &str = "env ionice nice nohup setsid stdbuf time timeout xargs";
 /// Parts of names of long options that take a command or code, for programs not named here.
 pub(super) const STEMS: &str = "
@@ -82,12 +82,12 @@ pub(super) const MODULES: &str = "IPython code pdb timeit";
 
 /// Programs that run containers. Their subcommands are a closed list: a plugin may add one that runs anything.
 pub(super) const CONTAINERS: &str = "docker nerdctl podman";
-/// Those, and those of `compose`, that run nothing.
+/// Their subcommands, and those of `compose`, that run nothing.
 pub(super) const RUNNING_NOTHING: &str = "
 config cp diff down events history images info inspect kill logs ls network port ps pull push rename
 rm rmi search stats stop tag top version volume
 ";
-/// Harmless commands of `sqlite3`; those that it does not tell from an abbreviation are not among them.
+/// Harmless commands of `sqlite3`, except those that it cannot tell from an abbreviation.
 pub(super) const SQLITE: &str = "
 .databases .dump .fullschema .headers .indexes .mode .schema .tables
 ";
@@ -148,8 +148,8 @@ psql: [f] *\ *program *PROGRAM --file
 mysql: *\ *system *source --pager
 ";
 
-/// Programs that run code: the options and words for that in the same form. Behind the first operand the arguments are
-/// those of the script.
+/// Programs that run code: the options and words for that in the same form. After the first operand, the arguments are
+/// the script's.
 pub(super) const INTERPRETERS: &str = "
 bun: [epr] --eval --print --preload exec x
 deno: eval repl

@@ -91,7 +91,7 @@ pub(super) fn is_plain_script(name: &str, arguments: &[String]) -> Option<bool> 
         scripts.extend(operands.first());
     }
     let is_plain = |script: &&String| {
-        // A function by the name that a variable holds, which may be put together; blanks may stand between.
+        // An indirect call: a variable holds the function's name, which may be put together. Blanks may follow the `@`.
         let calls = |(at, _)| {
             let is_between = |c: char| c.is_whitespace() || c == '\\';
             let name = script.get(at + 1..).unwrap_or_default();

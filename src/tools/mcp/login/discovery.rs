@@ -158,7 +158,7 @@ async fn authorization_server(
     Err(format!("{issuer} has no metadata"))
 }
 
-/// The addresses with these paths beside a URL, whose own path stands for `{}`.
+/// The addresses with these paths on the server of a URL; `{}` stands for the URL's own path.
 fn well_known(url: &Url, paths: &[&str]) -> Vec<Url> {
     let own = url.path().trim_end_matches('/');
     let at = |path: &&str| {
