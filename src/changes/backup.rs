@@ -17,9 +17,9 @@ use crate::workspace::disk;
 use crate::workspace::stamp::identity;
 use crate::workspace::state::{Retention, address, create_private, prune};
 
-/// What an image's name begins with that is in a backup.
+/// The prefix of the names of images in a backup.
 const PREFIX: &str = "git:";
-/// Between the name of a file for many objects and where one begins in it.
+/// Separates the name of a file for many objects from the offset of one in it.
 const AT: char = '@';
 /// The folder of files that are no longer in the repository.
 const LOST: &str = "lost";
@@ -27,7 +27,7 @@ const LOST: &str = "lost";
 const USED: &str = "used";
 /// The most processes that work in a repository at a time.
 const PROCESSES: usize = 64;
-/// What is kept of what is no longer in the repository.
+/// How much is kept of what is no longer in the repository.
 const RETENTION: Retention = Retention {
     age: Duration::from_hours(30 * 24),
     bytes: 4 << 30,
@@ -46,7 +46,7 @@ pub(crate) struct Backup {
     lost: Dir,
     /// The files for loose objects, by name. This process adds to the first.
     loose: Vec<(String, Pack)>,
-    /// Held as long as it does.
+    /// Locked as long as this exists.
     _lock: File,
 }
 
@@ -98,7 +98,7 @@ impl Backup {
         format!("{PREFIX}{}/{name}", self.id)
     }
 
-    /// The image of what is stored under this name, and its size.
+    /// The image stored under this name, and its size.
     pub fn find(&self, name: &str) -> Option<(String, u64)> {
         for (file, pack) in &self.loose {
             if let Some(Place { start, length }) = pack.place(name) {
@@ -155,7 +155,7 @@ impl Backup {
             .find_map(|dir| Some(dir.symlink_metadata(name).ok()?.len()))
     }
 
-    /// Keeps a file elsewhere that the repository no longer has.
+    /// Moves aside a file that the repository no longer has.
     pub fn lose(&self, name: &str) {
         let moved = self.dir.rename(name, &self.lost, name);
         let marked = moved.and_then(|()| {
@@ -167,7 +167,7 @@ impl Backup {
         }
     }
 
-    /// Whether the file that was `found` is what is stored under this name: to link it gave it another stamp.
+    /// Whether the file that was `found` is the one stored under this name: linking it changed its stamp.
     pub fn is_link(&self, name: &str, found: &Metadata) -> bool {
         let own = self.dir.symlink_metadata(name);
         cfg!(unix) && own.is_ok_and(|own| identity(&own) == identity(found))

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::backup::is_backup;
 use crate::workspace::mode;
 
-/// What stands in the place of the image of a file that is not read begins with this.
+/// The prefix of what replaces the image of a file that is not read.
 const UNREAD: &str = "large:";
 
 /// The changes of one command. An undo reverts all of `git` or none of it.
@@ -47,7 +47,7 @@ pub struct EntryChange {
 }
 
 impl EntryChange {
-    /// Whether it is of what git keeps besides its state: undo puts that back, and redo does not take it away again.
+    /// Whether it concerns what git keeps besides its state: undo restores that, and redo does not remove it again.
     pub(super) fn is_of_backup(&self) -> bool {
         [&self.before, &self.after]
             .into_iter()
@@ -112,7 +112,7 @@ impl Entry {
     }
 }
 
-/// What a file that is too large to be read has in place of an image, which tells whether it changed; and its size.
+/// What a file too large to be read has instead of an image, to tell whether it changed; and its size.
 pub(super) fn unread(found: &Metadata) -> (String, u64) {
     let modified = found
         .modified()
@@ -318,7 +318,7 @@ pub mod any_path {
     /// For `#[serde(with)]`.
     ///
     /// # Errors
-    /// It is neither, or no path of this system.
+    /// It is neither, or not a path of this system.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
         match AnyPath::deserialize(deserializer)? {
             AnyPath::Text(path) => Ok(path),

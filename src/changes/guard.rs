@@ -191,7 +191,7 @@ impl Guard {
         let known = notes.len();
         for ((root, before), (_, after)) in self.0.iter().zip(&now.0) {
             let dir = root.dir();
-            // What is moved back has others in it, which are there again then.
+            // A repository that is moved back may contain others, which are in place again then.
             let moved: Vec<_> = before.moved(dir, after).collect();
             for (path, now) in moved {
                 let held = put_back(&before.images, dir, path, &Entry::Absent);
@@ -206,7 +206,7 @@ impl Guard {
     }
 }
 
-/// What became of a file whose version by the command is now in `held`, if there is one.
+/// What became of a file; `held` is where the command's version is now, if there is one.
 fn state(held: Option<PathBuf>) -> String {
     match held {
         Some(held) => format!("the command's version is now {}", native::shown(&held)),
@@ -245,7 +245,7 @@ pub(super) fn set_aside(dir: &Dir, path: &Path) -> io::Result<PathBuf> {
     )))
 }
 
-/// Makes `path` what `entry` is; returns where what was there is now.
+/// Makes `path` what `entry` is; returns the new place of what was there.
 pub(super) fn put_back(
     images: &Images,
     dir: &Dir,

@@ -1,7 +1,7 @@
 //! Images of files: their bytes, each named by its SHA-256, so that equal files are stored once.
 //!
-//! Looks copy every file into a pack that goes with their session. What changes refer to is copied into the folder of
-//! previous versions, which outlives it.
+//! Looks copy every file into a pack that is removed with their session. Images that changes refer to are copied into
+//! the folder of previous versions, which outlives the session.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -49,7 +49,7 @@ pub struct Images {
 enum Store {
     /// Each in a file of its own, so that it can be removed.
     Folder(Arc<Dir>),
-    /// All of them in one file, with which they go.
+    /// All of them in one file, and removed with it.
     Pack(Arc<Pack>),
 }
 

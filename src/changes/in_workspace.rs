@@ -1,7 +1,7 @@
 //! Reverts changes in a workspace whose files may be open in the editor, or changed since.
 //!
-//! An edit is reverted as text, through the editor where that has the file; everything else byte for byte. What is no
-//! longer as it was left is reverted as text as well, around the lines that somebody changed.
+//! An edit is reverted as text, through the editor where that has the file; everything else byte for byte. A file that
+//! has changed since is reverted as text as well, around the lines that somebody changed.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -84,7 +84,7 @@ pub async fn revert_in(
             _ => work.reverted.left.push(left),
         }
     }
-    // What was in them may be gone by now.
+    // Their contents may be gone by now.
     let folders = ChangeSet {
         files: folders,
         git: Vec::new(),
@@ -161,7 +161,7 @@ impl Work<'_> {
         let stored = stored(&before, &after, is_created, is_removed);
         let (text, lines) = blocking(move || without(&before.text, &after.text, &now)).await;
         let lines: Vec<_> = lines.into_iter().map(Reason::Lines).collect();
-        // Half of what a command wrote, among lines of somebody else, is nothing that ever was.
+        // Half of a command's text among somebody else's lines would be a file that never existed.
         if self.purpose == Purpose::Redo && !change.is_edit && !lines.is_empty() {
             return Ok((Vec::new(), lines));
         }
@@ -303,7 +303,7 @@ fn saved_document(workspace: &Workspace, path: &Path) -> Option<(WorkspacePath, 
     is_stored.then(|| (path, Arc::clone(&document.text)))
 }
 
-/// Whether anything of the change is in an unsaved text; otherwise it is in the file alone.
+/// Whether any part of the change is in an unsaved text; otherwise it is only in the file.
 fn has_any(text: &str, change: &EntryChange, images: &Images) -> bool {
     let read = |entry| edits::text(images, entry, TEXT);
     read(&change.after).is_some_and(|after| {
@@ -316,8 +316,8 @@ fn text_now(path: &WorkspacePath) -> Option<Arc<str>> {
     Some(content::decode(disk::read_now(path).ok()?)?.0.into())
 }
 
-/// The roots that `changes` are in, with those a command left no sign of: a folder that it removed is made again, since
-/// nothing can be in the old one, and a repository whose worktree no longer names it is known by its backup.
+/// The roots that `changes` are in, including those that a command left no trace of: a root that it removed is created
+/// again, since the old one must be empty, and a repository that its worktree no longer names is known by its backup.
 fn standing(mut roots: Vec<Arc<Root>>, changes: &ChangeSet, images: &Images) -> Vec<Arc<Root>> {
     let open = |path: &Path| {
         std::fs::create_dir_all(path)?;

@@ -89,7 +89,7 @@ struct Text {
 struct History {
     texts: Vec<Text>,
     numbers: Numbers,
-    /// Whether a change is not known that was made after the last text.
+    /// Whether an unknown change was made after the last text.
     has_gap: bool,
     compared: usize,
 }
@@ -168,7 +168,7 @@ impl History {
             let (Source::Old(old) | Source::Reformatted(old)) = *source else {
                 continue;
             };
-            // Of more or fewer lines, nothing tells which ones took their place.
+            // If the number of lines changed, nothing tells which line replaced which.
             let is_paired = old - old_at == index - at;
             for (at, old) in (at..index).zip(old_at..old).filter(|_| is_paired) {
                 let [new_text, text] =

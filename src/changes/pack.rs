@@ -1,5 +1,5 @@
-//! Many images in one file, one after the other: to create a file for each takes most of a look's time at files that it
-//! does not know, and as much again when all of them are removed.
+//! Many images in one file, one after the other: creating a file for each would take most of the time of a look at
+//! unknown files, and removing all of them as much again.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -50,7 +50,7 @@ impl Pack {
         Self::cut(file)
     }
 
-    /// The same, where the caller sees to it that nobody else adds to the file. Others can read it on every system.
+    /// The same, if the caller ensures that nobody else adds to the file. Others can read it on every system.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::cut(writable(path)?)
     }
@@ -64,7 +64,7 @@ impl Pack {
         Ok(pack)
     }
 
-    /// Those in `file`, which another process may add to.
+    /// The images in `file`, which another process may add to.
     pub fn of(file: File) -> io::Result<Self> {
         let (images, end) = listed(&file)?;
         Ok(Self(Mutex::new(Contents { file, end, images })))
@@ -109,7 +109,7 @@ impl Pack {
             return Ok(());
         }
         contents.append(address, bytes).inspect_err(|_| {
-            // What is there in part would hide all that follows.
+            // A partial image would hide everything after it.
             contents.file.set_len(contents.end).ok();
         })?;
         let (start, length) = (contents.end + HEADER, bytes.len() as u64);

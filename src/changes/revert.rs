@@ -118,7 +118,7 @@ fn is_same_content(change: &EntryChange) -> bool {
     matches!((&change.before, &change.after), (Entry::File { image, .. }, Entry::File { image: same, .. }) if image == same)
 }
 
-/// Reverts many files at once: the system waits for the disk with each that takes the place of another.
+/// Reverts many files in parallel: each replacement of a file waits for the disk.
 fn side_by_side<'a>(
     changes: &[&'a EntryChange],
     one: &(impl Fn(&EntryChange) -> Result<(), Reason> + Sync),
@@ -164,7 +164,7 @@ impl EntryChange {
 struct Revert<'a> {
     roots: &'a [Arc<Root>],
     images: &'a Images,
-    /// Whoever makes a folder writable for a moment: its permissions are read and restored by one thread at a time.
+    /// Held while a folder is made writable: one thread at a time reads and restores its permissions.
     writable: Mutex<()>,
 }
 
@@ -229,7 +229,7 @@ impl<'a> Revert<'a> {
         }
         let replace = || self.replace(dir, relative, &now, &change.before);
         match replace() {
-            // A folder that was read-only before and is so now, or is so again, was not when the command changed it.
+            // The folder is read-only now, but was not when the command changed it.
             Err(Reason::Denied) => {
                 let _others_wait = lock(&self.writable);
                 in_writable_folder(dir, relative, replace).map_err(failed)?
@@ -303,15 +303,15 @@ impl<'a> Revert<'a> {
         Ok(())
     }
 
-    /// Puts back what git keeps besides its state, and takes away what the command made of that.
+    /// Restores what git keeps besides its state, and removes what the command added to it.
     fn put_back(&self, change: &EntryChange, has_moved: bool) -> Result<(), Reason> {
         let (dir, path) = self.place(&change.path)?;
         let is_made = change.before == Entry::Absent && !has_moved;
         if !is_made && !change.before.is_in_backup() {
             return Ok(());
         }
-        // What somebody wrote there since is theirs, but for the next lines of a new log; an object that was overwritten is
-        // none.
+        // What somebody has written there since is theirs, except for further lines of a new log. An overwritten object
+        // is not theirs.
         let is_as_left = match &change.after {
             Entry::Special => true,
             Entry::File { image, size, .. } => {
@@ -353,7 +353,7 @@ impl<'a> Revert<'a> {
             .map_err(failed)
     }
 
-    /// What git has made of an index that lists the same as the command left.
+    /// The index now, if git has only rewritten it: it lists the same as the one the command left.
     fn refreshed(&self, change: &EntryChange) -> Option<Entry> {
         let Entry::File { image, .. } = &change.after else {
             return None;
@@ -460,7 +460,7 @@ impl<'a> Revert<'a> {
             _ => dir.remove_file(path).map_err(failed)?,
         }
         self.images.make(dir, path, before).map_err(|error| {
-            // Where the disk is full, what had to go first is there again, and undo can be tried again.
+            // If the disk is full, what had to be removed first is restored, so that undo can be retried.
             if dir.symlink_metadata(path).is_err() {
                 let _nothing_more_can_be_done = self.images.make(dir, path, now);
             }

@@ -80,11 +80,11 @@ struct Seen {
     repositories: Vec<PathBuf>,
     /// What the repositories have besides their state, by their folder of objects.
     objects: HashMap<PathBuf, Objects>,
-    /// What was removed from that or overwritten since the look before, or made besides objects.
+    /// What of that was removed, overwritten or added (except objects) since the look before.
     lost: Vec<EntryChange>,
     /// The repositories in which git has moved HEAD since the look before, as its log says.
     advanced: Vec<PathBuf>,
-    /// When the command began that was interrupted.
+    /// When the interrupted command began.
     interrupted: Option<SystemTime>,
     /// Those of them that are new since the previous snapshot.
     made: Vec<Made>,
@@ -102,7 +102,7 @@ pub struct Coverage {
     pub left_out: Vec<PathBuf>,
     /// The `.git` folders in those.
     pub repositories: Vec<PathBuf>,
-    /// Whether there is a repository: undo gives all of it back, and what may remove it asks all the same.
+    /// Whether there is a repository: undo restores all of it, but what may remove it still requires approval.
     pub has_objects: bool,
 }
 
@@ -227,7 +227,7 @@ impl Snapshots {
                 git,
             });
         }
-        // From now on they are like any other: their state is covered.
+        // From now on, new repositories are like any other: their state is covered.
         after
             .folders
             .retain(|path, _| !after.made.iter().any(|made| path.starts_with(&made.path)));

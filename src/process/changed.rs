@@ -26,7 +26,7 @@ use crate::workspace::{Workspace, blocking, first_names, native};
 pub(super) const DIFFS: usize = 100;
 /// Larger texts, in bytes, are not shown as a diff.
 const TEXT: u64 = 1 << 20;
-/// Nor are more texts than these of one command, in bytes.
+/// The maximum size of all texts shown as diffs for one command, in bytes.
 const TEXTS: usize = 8 << 20;
 /// From this many removed files on, a note says so.
 const MANY: usize = 100;
@@ -43,7 +43,7 @@ pub(super) struct Watched {
     git_runs: GitRuns,
     /// The changes of background jobs that no call has reported yet.
     by_jobs: ChangeSet,
-    /// What a look at the end of a command found that nobody has asked for yet, and what undo covered before it.
+    /// What the look at the end of a command found, until somebody asks for it; and what undo covered before.
     ended: Option<(Coverage, ChangeSet)>,
     notes: Vec<String>,
 }

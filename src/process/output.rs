@@ -116,7 +116,7 @@ impl Output {
         if !printed.text.is_empty() {
             state.style(&printed.styles);
             let mut text = &*printed.text;
-            // It begins with the line of before, as that was in the end.
+            // It begins with the unfinished line that was taken before.
             let taken = std::mem::take(&mut state.taken_line);
             if let Some(rest) = text.strip_prefix(&*taken) {
                 text = rest;
@@ -328,7 +328,7 @@ fn unnamed(folder: Option<&Path>) -> io::Result<File> {
 }
 
 impl Kept {
-    /// As much of it as that, half of it from the end.
+    /// At most this many bytes, half of them from the end.
     fn within(mut self, bytes: usize) -> Self {
         let too_much = (self.head.len() + self.tail.len()).saturating_sub(bytes);
         if too_much == 0 {

@@ -48,8 +48,9 @@ pub(super) struct Prepared {
 }
 
 impl Shared {
-    /// All disk access before a command starts, which can only write to files whose text `is_fixed`; `written` is what people and tools have written since before the workspace
-    /// was looked at, if it was. Blocks.
+    /// All disk access before a command starts. If the `unsaved` text `is_fixed`, the command can write to its files
+    /// but not replace them. `written` is what people and tools have written since before the workspace was looked at,
+    /// if it was. Blocks.
     pub fn prepare(
         &self,
         workspace: &Workspace,

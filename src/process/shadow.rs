@@ -155,7 +155,7 @@ impl Shadow {
     }
 
     async fn applied(&self, original: &Workspace, changed: &Changed) -> Applied {
-        // Of git's, a copy has only the repositories that were made in it.
+        // The only git state in a copy is that of repositories made there.
         let mut changes = ChangeSet::default();
         for change in &changed.changes.git {
             changes.git.push(change.reversed());

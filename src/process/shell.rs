@@ -135,7 +135,7 @@ fn gits_bash<'a>(
     places.find(|path| is_file(path))
 }
 
-/// Where a program may be by the search path; folders that are not absolute are left out, since the workspace could be meant.
+/// Where the search path may have a program; folders that are not absolute are left out, since they could mean the workspace.
 fn on_path(path: Option<&str>, program: &str) -> impl Iterator<Item = String> {
     let folders = path
         .unwrap_or_default()

@@ -87,7 +87,7 @@ pub fn run(args: Args) -> io::Result<u8> {
         match wait(WaitOptions::empty()) {
             Ok(Some((ended, status))) if ended == pid => break Some(status),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            // The other thread has seen to all of them.
+            // The other thread has waited for all of them.
             Err(_) => break None,
         }
     };
@@ -116,8 +116,8 @@ fn mark(ended: Option<&Path>) {
     }
 }
 
-/// Starts the command: what restricts itself from a thread that is held, everything else from this one, whose end with
-/// the process bubblewrap listens to.
+/// Starts the command: a restricted one from a thread of its own, which gets the restriction, any other from this
+/// thread, because bubblewrap ends with the thread that started it.
 fn start(args: Args) -> io::Result<Child> {
     let Some(restriction) = args.restrict else {
         return spawn(&args.argv, args.filtered);

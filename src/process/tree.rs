@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-/// How long a tree that is being killed may take to be gone before nobody waits for it any more. The supervisor gives up
-/// after five seconds, and what it has not found yet would outlive it: it gets time to start, too.
+/// How long to wait for a killed tree to be gone. The supervisor itself gives up after five seconds; the rest is for
+/// its own start, since whatever it has not found yet would outlive it.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// A tree of processes. Dropping it ends it.

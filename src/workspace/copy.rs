@@ -23,7 +23,7 @@ use crate::text::Encoding;
 const BYTES: u64 = 2 << 30;
 /// The most files, folders and links that are copied.
 const ENTRIES: u64 = 200_000;
-/// What of `.git` says which files are ignored and tracked. Git itself reads the original.
+/// The files of `.git` that say which files are ignored and tracked. Git itself reads the original.
 const OF_GIT: [&str; 2] = ["index", "info/exclude"];
 
 /// What is not copied, by absolute path.

@@ -20,16 +20,16 @@ use super::{FileError, Root, Workspace, WorkspacePath, content, disk};
 pub struct Covered {
     path: WorkspacePath,
     roots: Vec<Arc<Root>>,
-    /// It can be read through this whatever happens to its name.
+    /// Reads the file whatever happens to its name.
     file: File,
-    /// What it had, if the command can write to it.
+    /// Its content before the command, if the command can write to it.
     before: Option<Vec<u8>>,
     modified: Option<SystemTime>,
     /// What the person saves meanwhile.
     written: Written,
 }
 
-/// What a command did to the file besides writing to the text that it saw there.
+/// What a command did to the file, other than writing to the text that it saw there.
 #[derive(Debug)]
 pub enum Fate {
     /// Nothing.
@@ -52,7 +52,7 @@ pub struct Replaced {
 }
 
 impl Covered {
-    /// The file at `path`, and what it has `before` a command that can write to it. Blocks.
+    /// The file at `path`, and its content `before` a command that can write to it. Blocks.
     ///
     /// # Errors
     /// It cannot be opened.

@@ -471,7 +471,7 @@ fn path_of(uri: &str) -> Option<PathBuf> {
     if let Ok(real) = native::canonical(&path) {
         return Some(real);
     }
-    // A file that is not there yet: its folder may be.
+    // The file may not exist yet, but its folder may.
     native::canonical_folder(&path)
 }
 

@@ -66,7 +66,7 @@ pub trait Editor: Send + Sync {
         ready(Err(EditorError("it has no MCP servers".to_owned()))).boxed()
     }
 
-    /// How long it may take to read a file that changed on the disk again, unless it does not do that by itself.
+    /// How long it may take to reload a file that changed on disk; zero if it does not do so by itself.
     fn rereads_within(&self) -> Duration {
         Duration::ZERO
     }

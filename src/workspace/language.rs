@@ -40,7 +40,7 @@ impl Question {
 pub enum Answer {
     /// Where it is.
     Places(Vec<Place>),
-    /// What is said of it.
+    /// A description of it.
     Words(String),
     /// What is to be changed, by document.
     Edits(Vec<DocumentEdits>),

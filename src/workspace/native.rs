@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Paths up to this length need no prefix, in characters.
 const SHORT: usize = 240;
 
-/// A path without symlinks. On Windows it has no `\\?\` in front where it does without: few programs take that.
+/// A path without symlinks. On Windows it has no `\\?\` in front unless it needs one: few programs accept that.
 pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize().map(plain)
 }
@@ -29,7 +29,7 @@ pub(crate) fn canonical_folder(path: &Path) -> Option<PathBuf> {
     Some(real.join(path.strip_prefix(folder).ok()?))
 }
 
-/// A path without `\\?\` where it does without.
+/// A path without `\\?\`, unless it needs it.
 pub(super) fn plain(path: PathBuf) -> PathBuf {
     let plain = path
         .to_str()

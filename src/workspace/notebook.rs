@@ -23,13 +23,13 @@ const NOTE: &str = "# A notebook. `# %% [code] 1` begins cell 1; without a numbe
     they can be removed but not changed.\n";
 const OUTPUT: &str = "output";
 const KINDS: [&str; 4] = ["code", "markdown", "raw", OUTPUT];
-/// What a notebook that does not exist is written into.
+/// A new notebook starts as this.
 const EMPTY: &str =
     "{\n \"cells\": [],\n \"metadata\": {},\n \"nbformat\": 4,\n \"nbformat_minor\": 5\n}\n";
 /// How much of an output is shown at either end, in bytes.
 const SHOWN_OUTPUT: usize = 1000;
 
-/// The file. What is raw is a part of its text.
+/// The file. Raw values borrow from its text.
 #[derive(Deserialize)]
 struct Notebook<'a> {
     #[serde(borrow)]
@@ -52,7 +52,7 @@ struct Cell<'a> {
 }
 
 type Fields = BTreeMap<String, Value>;
-/// What a cell may have another one of.
+/// The fields of a cell that may differ.
 const SHOWN_FIELDS: [&str; 3] = ["source", "id", "execution_count"];
 
 /// The file, to be compared.
@@ -205,7 +205,7 @@ fn parts(cells: &[&RawValue]) -> Option<Vec<Part>> {
     Some(parts)
 }
 
-/// An output as lines: its text, its error, or the types of what is no text.
+/// An output as lines: its text, its error, or the types of other data.
 fn shown_output(output: &Value) -> String {
     let text = |value: &Value| Text::deserialize(value).map_or(String::new(), Text::joined);
     let mut shown = match output["output_type"].as_str() {
@@ -364,7 +364,7 @@ struct Layout<'a> {
     line_ending: &'static str,
     /// One step of indentation.
     step: &'a str,
-    /// The cells as they are, and what is before, between and behind them.
+    /// The cells as they are, and what is before, between and after them.
     array: &'a str,
     places: Vec<Range<usize>>,
     lead: String,

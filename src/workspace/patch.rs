@@ -71,10 +71,10 @@ pub struct PatchError(String);
 /// # Errors
 /// The beginning is missing, a line belongs to no file, or a file has no changes.
 pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
-    // All of it escaped once more: no line of a patch is as long as it is.
+    // All of it may be escaped once more: then it is one line, which no patch is.
     let escaped = (!patch.trim().contains('\n') && patch.contains("\\n")).then(|| unescape(patch));
     let patch = unfenced(escaped.as_deref().unwrap_or(patch));
-    // Where headings end in CRLF too, it says nothing of the files.
+    // If the headings end in CRLF too, the endings say nothing about the files.
     let is_crlf = patch
         .split('\n')
         .next()
@@ -92,7 +92,7 @@ pub fn parse(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
         return parse_v4a(dedented(patch, indent).as_deref().unwrap_or(patch));
     }
     match patch.find(BEGIN) {
-        // Behind a command, such as `apply_patch`.
+        // After a command, such as `apply_patch`.
         Some(at) => parse_v4a(patch.split_at(at).1),
         None => match patch.trim_start().lines().next().and_then(heading) {
             Some(_) => parse_v4a(&format!("{BEGIN}\n{}", patch.trim_start())),

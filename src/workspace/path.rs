@@ -241,7 +241,7 @@ impl WorkspacePath {
             .filter(|folder| !folder.as_os_str().is_empty())
     }
 
-    /// Where the symbolic link leads that it is.
+    /// The target of the symbolic link at this path.
     ///
     /// # Errors
     /// It is none.
@@ -250,7 +250,7 @@ impl WorkspacePath {
         dir.read_link_contents(name)
     }
 
-    /// Removes the symbolic link that it is; returns where that led.
+    /// Removes the symbolic link at this path; returns its target.
     ///
     /// # Errors
     /// It is none, or the system refuses.
@@ -261,7 +261,7 @@ impl WorkspacePath {
         Ok(target)
     }
 
-    /// Moves the symbolic link that it is to a place where nothing is; returns where it leads.
+    /// Moves the symbolic link at this path to a path that does not exist; returns its target.
     ///
     /// # Errors
     /// It is none, something is there, or the system refuses.
@@ -386,7 +386,7 @@ pub(crate) fn resolve_path(roots: &[Arc<Root>], path: &Path) -> Result<Workspace
     walked(roots, path, false)
 }
 
-/// If it `ends_at_link`, a link is not followed that is the last part.
+/// If it `ends_at_link`, a link in the last component is not followed.
 fn walked(
     roots: &[Arc<Root>],
     path: &Path,

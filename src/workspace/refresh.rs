@@ -1,7 +1,7 @@
 //! Open documents whose files were changed on the disk, by a command or by undoing one.
 //!
-//! Most editors read such a file again by themselves. In one that does not, the document would go on showing a text that
-//! is nowhere any more, and hide the new one from everybody: it gets the new text as an edit.
+//! Most editors read such a file again by themselves. In one that does not, the document would keep showing text that
+//! no longer exists anywhere, and hide the new text from everybody. So it gets the new text as an edit.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Workspace {
             let document = self.document(&file.path)?;
             let is_old = match &file.old {
                 Some(old) => document.text == *old,
-                // What is left of an earlier file of this name.
+                // The document is left over from an earlier file of this name.
                 None => document.text != file.new && self.documents().is_stored(&document),
             };
             is_old.then_some(document)

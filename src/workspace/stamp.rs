@@ -1,4 +1,4 @@
-//! What the file system says of a file or folder, as proof that it has not changed.
+//! What the file system records about a file or folder, as proof that it has not changed.
 
 use std::time::{Duration, SystemTime};
 
@@ -92,7 +92,7 @@ pub(crate) fn identity(found: &Metadata) -> (u64, u64) {
     (found.dev(), found.ino())
 }
 
-/// What lists a folder does not know them.
+/// Listing a folder does not report them.
 #[cfg(not(unix))]
 pub(crate) fn identity(_found: &Metadata) -> (u64, u64) {
     (0, 0)

@@ -17,7 +17,7 @@ use log::{Lines, Log, Opened};
 
 /// The largest file that is read at once.
 const LARGEST: u64 = 1 << 20;
-/// An empty file that is older was left behind.
+/// An empty file older than this was left behind.
 const EMPTY: Duration = Duration::from_mins(1);
 /// How much is read at once to find a short line.
 const SECTOR: usize = 512;
@@ -260,7 +260,7 @@ pub(crate) fn prune(dir: &Dir, retention: Retention) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a process made the file and did not live to write to it.
+/// Whether the process that created the file was killed before it wrote to it.
 fn is_left_empty(file: &Found) -> bool {
     file.bytes == 0 && file.written.elapsed().is_ok_and(|age| age > EMPTY)
 }

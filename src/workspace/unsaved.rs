@@ -39,8 +39,8 @@ impl Unsaved {
 }
 
 impl Workspace {
-    /// Turns `bytes`, which a program wrote that had read `unsaved`, into an edit of the document. Whatever else the
-    /// document has by now stays.
+    /// Turns `bytes`, written by a program that had read `unsaved`, into an edit of the document. Other changes made to
+    /// the document meanwhile stay.
     ///
     /// # Errors
     /// They are not text, or conflict with what else the document has.
@@ -72,7 +72,7 @@ impl Workspace {
         .await
     }
 
-    /// Asks the editor to save these; returns what of them is still unsaved afterwards.
+    /// Asks the editor to save these; returns those that are still unsaved afterwards.
     pub async fn save(&self, unsaved: Vec<Unsaved>) -> Vec<Unsaved> {
         if unsaved.is_empty() {
             return unsaved;
@@ -87,7 +87,7 @@ impl Workspace {
         still
     }
 
-    /// The texts with unsaved changes in the editor, by name, except chat files and documents of files that are no text.
+    /// The texts with unsaved changes in the editor, by name, except chat files and documents of files that are not text.
     pub async fn unsaved_texts(&self) -> Vec<Unsaved> {
         let mut unsaved = Vec::new();
         for document in self.documents().all() {
@@ -106,8 +106,8 @@ impl Workspace {
                 ..
             }) = self.peek(&path).await
             {
-                // A command replaced the file by something else than text, and the editor has not read it again; or its text
-                // is not the file's.
+                // A command replaced the file with something other than text, and the editor has not read it again; or
+                // its text is not the file's.
                 let is_binary = matches!(disk::text(&path).await, Err(FileError::Binary(..)));
                 if is_binary || stored.is_misread_as(&text) {
                     continue;

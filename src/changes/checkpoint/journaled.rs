@@ -51,7 +51,7 @@ impl Checkpoints {
         }
     }
 
-    /// How that differs from what was under review `before`.
+    /// How the changes under review differ from those `before`.
     pub fn reviewed_since(&self, before: &UnderReview) -> Vec<Settled> {
         let nothing = ChangeSet::default();
         let of = |turns: &[TurnChanges], turn: u64| {
@@ -90,7 +90,7 @@ impl Checkpoints {
         reviews
     }
 
-    /// How that will differ once this undo or rejection is reverted.
+    /// How they will differ once this undo or rejection is reverted.
     pub async fn reviewed_ahead(&mut self, reverted: Option<usize>) -> Vec<Settled> {
         let before = self.under_review();
         if let Some(index) = reverted {
@@ -142,7 +142,7 @@ fn differing(old: &[EntryChange], new: &[EntryChange]) -> Vec<EntryChange> {
     left
 }
 
-/// Has `changes` be what is `left` of these paths. Files stay in the order in which they were changed.
+/// Replaces the changes of these paths by what is `left`. Files stay in the order in which they were changed.
 fn settle(changes: &mut Vec<EntryChange>, left: Vec<EntryChange>) {
     *changes = joined(std::mem::take(changes), left, |_known, left| Some(left));
     changes.retain(|change| change.before != change.after);

@@ -26,12 +26,12 @@ pub(super) struct Reversal {
     pub undone: Vec<Undone>,
 }
 
-/// How the reversals became others.
+/// How the list of reversals changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Reversals {
-    /// The numbers of those that are reverted or kept, or that became others.
+    /// The numbers of those that were reverted, kept or replaced.
     pub(super) gone: Vec<u64>,
-    /// Those that follow the others.
+    /// The new ones, which follow the rest.
     pub(super) new: Vec<Reversal>,
 }
 
@@ -64,7 +64,7 @@ impl Checkpoints {
         }
     }
 
-    /// Where the last rejection is, if no turn changed something since.
+    /// The index of the last rejection, if no turn has changed anything since.
     pub fn to_unreject(&self) -> Option<usize> {
         let index = self
             .reversals
@@ -75,7 +75,7 @@ impl Checkpoints {
         is_last.then_some(index)
     }
 
-    /// Where the rejection of this number is, if it is still there.
+    /// The index of the rejection with this number, if it is still there.
     pub fn rejection(&self, id: u64) -> Option<usize> {
         self.reversals.iter().position(|one| one.id == id)
     }
@@ -116,7 +116,7 @@ impl Checkpoints {
             .await
     }
 
-    /// Reverts a reversal: what was `done` if anything was, what that `did` for the person, and to `these` for the model.
+    /// Reverts a reversal. The words are for messages: what was `done`, what that `did` for the person, and to `these` for the model.
     async fn revert_as(
         &mut self,
         workspace: &Workspace,
@@ -138,7 +138,7 @@ impl Checkpoints {
         })
     }
 
-    /// Reverts a restore to before `turn`, with the rejection that it was of files.
+    /// Reverts a restore to before `turn`, with the rejection that undid its files.
     pub async fn undo_restore(
         &mut self,
         workspace: &Workspace,

@@ -147,7 +147,7 @@ impl Checkpoints {
                     let change = entry.change(path)?;
                     let kept = hunk(workspace, &images, change, id).await?;
                     settle(&images, change, kept.settled.clone()).await;
-                    // What it repeats of earlier turns is kept with it.
+                    // Hunks of earlier turns that it repeats are kept with it.
                     for entry in self.turns.iter_mut().filter(|entry| entry.turn < turn) {
                         let Ok(change) = entry.change(path) else {
                             continue;

@@ -155,7 +155,7 @@ impl Checkpoints {
         let reverted = undone.reverted.clone();
         let redone = revert_in(workspace, reverted, &images, Purpose::Redo).await;
         let Reverted { done, left } = redone;
-        // Of what the system refused before, the turn's changes are under review already.
+        // The turn's changes that the system refused to redo before are already under review.
         let paths = paths(&undone.reverted, &done);
         let refused = refused_paths(&left);
         undone
@@ -186,7 +186,7 @@ fn refused_paths(left: &[Left]) -> HashSet<PathBuf> {
     refused
 }
 
-/// Leaves out the folders that stay because of something in them that stays: that is reason enough.
+/// Leaves out folders that stay only because something in them stays: reporting that is enough.
 fn without_folders_of(left: &[Left], done: &ChangeSet) -> Vec<Left> {
     let mut stays: Vec<&Path> = left.iter().map(|left| &*left.path).collect();
     for change in &done.files {
@@ -204,8 +204,9 @@ fn without_folders_of(left: &[Left], done: &ChangeSet) -> Vec<Left> {
     reasons
 }
 
-/// What a person is told of: the parts of git's state with a name, and the changed files; folders only where there are none.
-/// git also writes its index to answer questions: that, or what has no name, is told only where nothing else is.
+/// What a person is told about: the named parts of git's state and the changed files, or folders if there are neither.
+/// git also rewrites its index when it is only queried: that, and what has no name, is reported only if nothing else
+/// is.
 fn paths(changes: &ChangeSet, done: &ChangeSet) -> Vec<PathBuf> {
     let changed: HashSet<&Path> = done.files.iter().map(|change| &*change.path).collect();
     let changed = changes

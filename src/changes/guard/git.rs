@@ -48,10 +48,10 @@ const SETTINGS: [(&str, &[&str]); 6] = [
     ("extensions", &["objectformat", "refstorage"]),
 ];
 
-/// Whether what is there instead of the settings of a worktree names anything but its repository.
+/// Whether the file that replaces a worktree's settings names anything but its repository.
 pub(super) fn names_another(dir: &Dir, path: &Path) -> bool {
     dir.symlink_metadata(path).is_ok_and(|found| {
-        // Nothing waits for a pipe.
+        // Reading a pipe would block.
         let own = found.is_file().then(|| dir.read_to_string(path).ok());
         own.flatten().is_none_or(|own| own.trim() != "../..")
     })
@@ -70,8 +70,8 @@ pub(crate) fn git_folder(root: &Root) -> Option<PathBuf> {
     native::canonical(&root.real().join(named.strip_prefix("gitdir:")?.trim())).ok()
 }
 
-/// What the repository has of the worktree `root`, its index for one. The repository has to list the worktree too, so
-/// that a file in the workspace cannot name an arbitrary folder.
+/// The folder in the repository that belongs to the worktree `root`, with its index. The repository has to list the
+/// worktree too, so that a file in the workspace cannot name an arbitrary folder.
 pub(crate) fn worktree(root: &Root) -> Option<PathBuf> {
     let own = git_folder(root)?;
     let folder = Dir::open_ambient_dir(&own, cap_std::ambient_authority()).ok()?;

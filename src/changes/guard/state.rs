@@ -9,7 +9,7 @@ use super::git::MARKS;
 use crate::workspace::Root;
 use crate::workspace::native::openable;
 
-/// Names in capitals that are no state: what was fetched or written last.
+/// Names in capitals that are not state: what was fetched or written last.
 const NO_STATE: [&str; 2] = ["FETCH_HEAD", "EDIT_DESCRIPTION"];
 /// The log that is state: it has the stashes but the last.
 const STASHES: &str = "logs/refs/stash";

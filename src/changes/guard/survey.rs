@@ -1,4 +1,4 @@
-//! The protected files of a root, and their content: what a look at its folders found of them.
+//! The protected files of a root and their content, as a look at its folders found them.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -56,7 +56,7 @@ pub(crate) struct Survey {
     searched: Option<BTreeSet<PathBuf>>,
 }
 
-/// What in a folder matters to a guard.
+/// The parts of a folder that matter to a guard.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Holds {
     /// Whether it is a repository's own folder.
@@ -332,7 +332,7 @@ impl Holds {
         self.parts.get(OsStr::new(".git")) == Some(&Part::Repository)
     }
 
-    /// The folder that has to be searched for what is under this name, from the folder.
+    /// The folder to search for the part of this name, relative to this folder.
     pub fn inner(&self, name: &OsStr) -> Option<PathBuf> {
         match self.parts.get(name)? {
             Part::Folder => Some(name.into()),
@@ -342,7 +342,7 @@ impl Holds {
         }
     }
 
-    /// The folders that have to be searched, from the folder.
+    /// The folders to search, relative to this folder.
     pub fn folders(&self) -> impl Iterator<Item = PathBuf> {
         self.parts.keys().filter_map(|name| self.inner(name))
     }

@@ -73,7 +73,7 @@ impl Snapshots {
         (changes, notes)
     }
 
-    /// The files that were written by others and are again exactly what they were before.
+    /// The files that others wrote and that are exactly as before again.
     fn set_back(&self, changes: &ChangeSet, written: &Texts) -> Vec<EntryChange> {
         let changed: HashSet<&Path> = changes.files.iter().map(|change| &*change.path).collect();
         let mut set_back = Vec::new();
@@ -82,7 +82,7 @@ impl Snapshots {
             let Some(entry) = known.filter(|_| !changed.contains(&**path)) else {
                 continue;
             };
-            // What an editor adds as it saves is no difference.
+            // What an editor adds when it saves does not count as a difference.
             let plain = |text: &str| text.replace('\r', "").trim_end().to_owned();
             let now = self.images.text(entry, FILE).map(|text| plain(&text));
             if text.as_ref().is_some_and(|text| now != Some(plain(text))) {
@@ -128,7 +128,7 @@ impl Snapshots {
         edits::like(&self.images, text, &change.before, mode)
     }
 
-    /// Gives the file `text` again; returns where what the command wrote is now.
+    /// Writes `text` to the file again; returns the new place of the command's version.
     fn write_again(&self, change: &EntryChange, text: &str) -> std::io::Result<Option<PathBuf>> {
         let (root, relative) = self
             .place(&change.path)

@@ -27,7 +27,7 @@ pub(super) fn changes(before: &Seen, after: &Seen, now: &dyn Fn(&Path) -> Entry)
             }
             _ => {}
         }
-        // What is shown from now on has not changed, and neither has what git tracks from now on.
+        // Files that are no longer hidden, or that git tracks from now on, have not changed.
         change.before != Entry::Absent
             && [before, after]
                 .iter()

@@ -36,7 +36,7 @@ pub(super) struct Listing {
 #[derive(Debug, PartialEq, Eq)]
 struct Names {
     stamp: Stamp,
-    /// Those that are no entries, sorted.
+    /// Those that are not entries, sorted.
     left_out: Vec<OsString>,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Folder {
     pub rules: Arc<Rules>,
     /// What git tracks in the repository it is in.
     pub tracked: Tracked,
-    /// Whether it is git-ignored: then only what git tracks all the same is listed.
+    /// Whether it is git-ignored: then only what git tracks anyway is listed.
     pub is_ignored: bool,
     /// Whether it is in the folder of a new repository: then all of it is listed.
     pub is_repository: bool,
@@ -254,7 +254,7 @@ impl Folder {
     ) -> Known {
         let path = self.relative.join(name);
         let read = || Known::read(root, &path, found, look);
-        // Whoever made a file unreadable that was copied before may have changed it first.
+        // A file that was copied before and is unreadable now may have been changed in between.
         let is_shut = found.is_file() && mode::of(found) & mode::READABLE == 0;
         match old {
             Some(Known {
@@ -381,8 +381,8 @@ impl<'a> Listed<'a> {
 }
 
 impl Names {
-    /// What a look that has `begun` then leaves for the next one, so that it does not have to read the names again; `device`
-    /// is the file system on which a stamp tells whether one has changed.
+    /// What a look that began at `begun` leaves for the next one, so that the names need not be read again. `device` is
+    /// the file system on which a stamp shows whether a name has changed.
     fn settled(
         stamp: Option<&Stamp>,
         left_out: Vec<OsString>,

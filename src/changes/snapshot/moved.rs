@@ -1,6 +1,6 @@
-//! What somebody else had git do while a command ran, such as a checkout in a terminal: that stays theirs.
+//! What git did for somebody else while a command ran, such as a checkout in a terminal: that stays theirs.
 //!
-//! Nothing is lost if a command did it after all: only files go from one content to another that git has both of.
+//! Nothing is lost if a command did it after all: files only go from one content to another, and git has both.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;

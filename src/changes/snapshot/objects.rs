@@ -1,5 +1,5 @@
-//! What git keeps in a repository besides its state, as of a look: all of it has a backup, and what a command removed of
-//! it, overwrote or added to it, but objects, is among its changes.
+//! What git keeps in a repository besides its state, as of a look. All of it has a backup; what a command removed,
+//! overwrote or added there (except new objects) is among its changes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -54,7 +54,7 @@ struct Folder {
     names: BTreeSet<Box<str>>,
 }
 
-/// Whether git adds to a file of the repository in this folder, or writes in it what somebody said last.
+/// Whether git only appends to this file of a repository, or keeps the last message in it.
 fn is_log(path: &Path, repository: &Path) -> bool {
     let path = path.strip_prefix(repository).unwrap_or(path);
     let is_folder = |name: &str| path.iter().any(|part| part == name);
@@ -447,7 +447,7 @@ fn hash_of(name: &str) -> Vec<u8> {
         .collect()
 }
 
-/// The packs of these repositories that are no copy, absolute: a command must not overwrite them.
+/// The packs of these repositories that are not copies, absolute: a command must not overwrite them.
 pub(super) fn links(objects: &HashMap<PathBuf, Objects>) -> Vec<PathBuf> {
     let mut links = Vec::new();
     for (

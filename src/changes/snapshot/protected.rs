@@ -1,5 +1,5 @@
-//! What a look finds of protected files: their names, in the folders it lists and in those that undo does not cover. What is
-//! restored of them has not changed: the look is made once more then, from where it began.
+//! The protected files that a look finds, in the folders it lists and in those that undo does not cover. Restored files
+//! must not count as changed: after a restore, the look is repeated from where it began.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;

@@ -82,7 +82,7 @@ impl Look<'_> {
             .iter()
             .map(|path| self.git_entry(root, path))
             .collect();
-        // One that is no longer listed may have become a folder.
+        // A file that is no longer listed may have become a folder.
         for (path, known) in &self.before.git {
             if let Ok(relative) = path.strip_prefix(root.real())
                 && known.entry != Entry::Absent
@@ -104,7 +104,7 @@ impl Look<'_> {
         (path, known)
     }
 
-    /// Whether a repository is no longer where it was: a new one may be it, with its objects, so none counts as made.
+    /// Whether a repository is no longer where it was. A new one may be the same, moved, so none counts as made.
     fn has_lost_one(&self) -> bool {
         self.before
             .repositories
@@ -112,8 +112,8 @@ impl Look<'_> {
             .any(|path| path.symlink_metadata().is_err())
     }
 
-    /// Whether there was certainly nothing at `path` at the look before: the innermost folder above it that was listed had
-    /// nothing of that name, and no ignore file hid it.
+    /// Whether there was certainly nothing at `path` at the previous look: the innermost folder above it that was
+    /// listed had nothing of that name, and no ignore file hid it.
     fn is_new(&self, path: &Path) -> bool {
         let Seen {
             folders,

@@ -1,4 +1,4 @@
-//! Whether commands have run git: it says so in a file of the session's scratch folder, wherever it is started.
+//! Whether commands have run git: git records that in a file of the session's scratch folder, wherever it is started.
 
 use std::path::PathBuf;
 

@@ -15,7 +15,7 @@ pub(in crate::process) struct Guarded {
     pub guard: Guard,
     /// The looks that the guard was made from, if it was.
     looks: Option<Arc<Snapshot>>,
-    /// Whether its changes are all made when it ends: of unsaved text they are taken over then.
+    /// Whether all of its changes are made by its end: then those of unsaved text are taken over.
     is_done: bool,
     /// Whether the sandbox pins what existed before.
     is_pinned: bool,
@@ -63,7 +63,7 @@ impl Watched {
         let before = self.snapshots.coverage().cloned().unwrap_or_default();
         let mut looked = None;
         let mut look = || {
-            // What was restored meanwhile has not changed.
+            // Restored files must not count as changed.
             if let Some((_, earlier)) = looked.take() {
                 self.snapshots.go_back(earlier);
             }

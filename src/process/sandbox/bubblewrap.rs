@@ -58,7 +58,7 @@ pub(super) struct Bubblewrap {
     /// tandem itself, which replaces files inside a sandbox. Within bubblewrap, `/proc/self/exe` would be bubblewrap.
     own: Option<PathBuf>,
     abilities: Arc<Abilities>,
-    /// The session's network, once a command has needed it, or where looking for what works made one.
+    /// The session's network, once a command has needed it or the probe has made one.
     network: OnceLock<Network>,
 }
 
@@ -137,7 +137,7 @@ impl Bubblewrap {
 }
 
 impl Abilities {
-    /// What works with this `program` and with `own`, this one, and the network that was made to know it.
+    /// What works with bubblewrap's `program` and with `own`, tandem itself; and the network that was made to find out.
     ///
     /// # Errors
     /// bubblewrap does not work at all, with its own message.
@@ -146,7 +146,7 @@ impl Abilities {
             Some(own) => new_joined_network(program, own).await,
             None => Err("tandem cannot start itself here".to_owned()),
         };
-        // Where a sandbox starts inside a network, it starts.
+        // A sandbox that started inside a network needs no further probe.
         if let Err(why) = &made {
             tracing::info!("commands do not share a network: {why}");
             probe(super::command(program), &[], &NOTHING.map(OsString::from)).await?;
@@ -236,7 +236,7 @@ async fn probe(
         "/proc",
     ]);
     command.args(options).arg("--").args(argv);
-    // No pipe, whose end would be the end of the last process in the sandbox.
+    // Not a pipe: that would stay open until the last process in the sandbox has ended.
     let mut said = tempfile::tempfile().map_err(|error| error.to_string())?;
     command.stderr(said.try_clone().map_err(|error| error.to_string())?);
     // Its input stays open meanwhile: the supervisor of a command ends with that.

@@ -165,7 +165,7 @@ impl Places {
                 .into_iter()
                 .chain(parts.iter().map(|part| folder.join(part)))
             {
-                // So high up is more than a toolchain.
+                // A path this close to the root holds more than a toolchain.
                 if place
                     .canonicalize()
                     .is_ok_and(|real| real.components().count() > 2)
@@ -178,7 +178,7 @@ impl Places {
             let Ok(folder) = folder.canonicalize() else {
                 continue;
             };
-            // Of the `bin` of an installation, all of that.
+            // For the `bin` of an installation, the whole installation.
             if let Some(whole) = folder.parent()
                 && folder.ends_with("bin")
                 && !places.has(&folder)

@@ -18,10 +18,10 @@ const LOCK: &str = "lock";
 const MANIFEST: &str = "manifest.json";
 const RUNNING: &str = "running";
 const ENDED: &str = "ended";
-/// Has git append some lines to this file when it starts and when it ends. Where it cannot open it, it says nothing of that.
+/// Has git append some lines to this file when it starts and when it ends. If git cannot open the file, it stays silent about that.
 const GIT_TRACE: &str = "GIT_TRACE2";
 const GIT_RUNS: &str = ".git-runs";
-/// What an interrupted command changed can be undone for so long.
+/// How long the changes of an interrupted command can be undone.
 const INTERRUPTED: Duration = Duration::from_hours(7 * 24);
 
 #[derive(Debug)]

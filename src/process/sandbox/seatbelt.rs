@@ -33,7 +33,7 @@ const SERVICES: [&str; 15] = [
     "com.apple.trustd",
     "com.apple.trustd.agent",
 ];
-/// Those that names of hosts and certificates need besides.
+/// Additional services for host names and certificates.
 const NETWORK_SERVICES: [&str; 3] = [
     "com.apple.SystemConfiguration.DNSConfiguration",
     "com.apple.networkd",

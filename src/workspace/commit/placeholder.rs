@@ -25,7 +25,7 @@ const STATES: &str = "unchanged omitted remain remains stay stays continue conti
 /// Kinds of text.
 const TEXTS: &str = "code file function functions method methods class classes implementation implementations content \
     contents body logic lines section sections page component components imports tests definitions everything";
-/// Those of them that say it without dots or a state: `rest of the file`.
+/// Those of them that need neither dots nor a state: `rest of the file`.
 const WHOLE: &[&str] = &[
     "code",
     "file",
@@ -178,7 +178,7 @@ fn is_placeholder(line: &str) -> bool {
         return has(MISSING) || is_only && (ends || has(TEXTS));
     }
     let said = words.join(" ");
-    // What is said of it is a noun, and nothing that happens to it.
+    // The other words are one noun at most, and say nothing about what happens to it.
     let others = words.iter().filter(|word| !is_one_of(word)).count();
     let is_rest = said.trim_start_matches("the ").starts_with("rest of ") && others < 2;
     if said.ends_with("omitted for brevity") || is_rest && said.ends_with(" unchanged") {

@@ -11,7 +11,7 @@ use cap_std::fs::{Dir, DirEntry, File, OpenOptions};
 /// Prefix and suffix of its name; between them are the process's id and a number.
 const AFFIXES: (&str, &str) = (".tandem-", ".tmp");
 
-/// The pauses between the tries of a change that another program is in the way of.
+/// The pauses between attempts at a change while another program is in the way.
 const PAUSES: [Duration; 5] = [
     Duration::from_millis(10),
     Duration::from_millis(40),
@@ -133,7 +133,7 @@ fn is_left(_: &DirEntry, process: i32) -> bool {
     })
 }
 
-/// Where a process cannot be asked for, the age tells: a file is needed for a moment only.
+/// Where processes cannot be checked, the age decides: a file is needed only for a moment.
 #[cfg(not(unix))]
 fn is_left(entry: &DirEntry, process: i32) -> bool {
     let written = entry
@@ -145,7 +145,7 @@ fn is_left(entry: &DirEntry, process: i32) -> bool {
         && age.is_some_and(|age| age > Duration::from_mins(1))
 }
 
-/// Does what another program may be in the way of for a moment: on Windows a scanner or an indexer has files open.
+/// Retries work that another program may block for a moment: on Windows, a scanner or an indexer may have files open.
 pub(super) fn retried(work: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     retry(work, is_in_use, if cfg!(windows) { &PAUSES } else { &[] })
 }

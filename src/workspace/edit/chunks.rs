@@ -62,7 +62,7 @@ fn context(line: &Line) -> Option<&str> {
     }
 }
 
-/// Makes the end of a text of `len` bytes, to which a line ending may have been added, what it is to be.
+/// Restores the end of a text of `len` bytes, to which a line ending may have been added.
 fn end(hunk: &mut Hunk, len: usize, ending: &str, has_newline: bool) {
     // In a mixed file the last line may have got the other ending.
     let last = last_ending(&hunk.new_text);

@@ -35,7 +35,7 @@ fn without(text: &str) -> Option<(String, usize)> {
         .map(|first| (plain, first))
 }
 
-/// What follows the hash of a line behind its number: `7#KW|text` (oh-my-pi).
+/// What follows the hash of a line after its number: `7#KW|text` (oh-my-pi).
 fn anchored(rest: &str) -> &str {
     const LONGEST: usize = 4;
     let hash = rest.strip_prefix('#').and_then(|rest| rest.split_once('|'));

@@ -139,17 +139,17 @@ pub(super) fn of_blocks(text: &str) -> Option<String> {
 /// Where in a diff a line is.
 enum Place {
     Outside,
-    /// Behind the names of a file that changes.
+    /// After the names of a file that changes.
     Head,
     /// In its lines.
     Lines,
     /// In the lines of a new file.
     New,
-    /// In those of a file that goes.
+    /// In the lines of a deleted file.
     Deleted,
 }
 
-/// A name without the folder git puts in front and the time diff puts behind; `None` for no file.
+/// A name without the folder that git puts before it and the time that diff puts after it; `None` for no file.
 fn path(name: &str) -> Option<String> {
     let name = unquoted(name.split('\t').next().unwrap_or_default().trim());
     let plain = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/"));
@@ -186,7 +186,7 @@ fn unquoted(name: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// `None` where only the names say that a file gets another one: git says so itself.
+/// `None` if only the names differ: git states a rename itself.
 fn heading(old: Option<String>, new: Option<String>) -> Option<String> {
     match (old, new) {
         // A copy of the old text has an ending of its own (`app.py.orig`).

@@ -39,7 +39,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// [`Self::work`] on as many threads as the machine has use for.
+    /// [`Self::work`] on as many threads as the machine can use.
     pub fn share(&self, work: impl Fn(T) -> Vec<T> + Sync)
     where
         T: Send,
