@@ -59,7 +59,7 @@ fn given(commands: &[Command]) -> Option<String> {
     }
 }
 
-/// The here-document of a command with no other redirection. What a shell would expand in it counts as written.
+/// The here-document of a command with no other redirection. Text that a shell would expand is taken as written.
 fn document(command: &Command) -> Option<String> {
     match command.redirections.as_slice() {
         [only] if command.assignments.is_empty() => only.document().map(Word::written),

@@ -61,7 +61,7 @@ const TOOLS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// What stands before a name as its namespace, or as a part of it: whose tools these are.
+/// Namespaces and prefixes of names, which tell whose tools they are.
 const OWNERS: &[&str] = &[
     "tools",
     "tool",
@@ -78,12 +78,12 @@ const OWNERS: &[&str] = &[
 /// The one of `ours` that an unknown `name` means.
 pub(crate) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
     let name = bare(name);
-    // A server of that name that is not there, and could have no other files.
+    // The server does not exist here, and one of that name could only have the same files.
     let name = match name.strip_prefix(SERVER).and_then(|it| it.split_once("__")) {
         Some((server, tool)) if OWNERS.contains(&squash(server).as_str()) => tool,
         _ => name,
     };
-    // Whatever stands before our own name, but for another server's, is a namespace.
+    // Anything before our own name is a namespace, except another server's prefix.
     let after = |separator: &str| Some(name.rsplit_once(separator)?.1);
     let mut namespaced = ["__", "-", " "].into_iter().filter_map(after);
     if let Some(our) = namespaced.find_map(|name| ours.iter().find(|our| **our == name))
@@ -117,15 +117,15 @@ pub(crate) fn resolve<'a>(name: &str, ours: &[&'a str]) -> Option<&'a str> {
         .copied()
 }
 
-/// What stands before the name of a server of MCP.
+/// The prefix before the name of an MCP server.
 const SERVER: &str = "mcp__";
 
 fn without_owner(name: &str) -> Option<&str> {
     OWNERS.iter().find_map(|owner| name.strip_prefix(owner))
 }
 
-/// Whether a name has one of the words that name a tool, whatever the other ones are. One of a server's tools has not:
-/// it would change something else.
+/// Whether a name has one of the words that name a tool, whatever the other ones are. The name of a server's tool never
+/// counts: that tool would change something else.
 pub(crate) fn hints_at(name: &str, tool: &str) -> bool {
     let name = bare(name);
     if name.starts_with(SERVER) {
@@ -179,7 +179,7 @@ fn made_of<'a>(
 #[must_use]
 pub(crate) fn bare(name: &str) -> &str {
     let name = name.split(['(', '{', '[']).next().unwrap_or_default();
-    // What is addressed stands behind `name=` or `to=`, and otherwise before all marks but those it begins with.
+    // The recipient follows `name=` or `to=`; otherwise it precedes all marks except those the name begins with.
     let name = match name.rsplit_once('=') {
         Some((_, addressed)) => addressed,
         None if name.starts_with('<') => name.split_once('>').map_or("", |(_, name)| name),
@@ -194,7 +194,7 @@ pub(crate) fn bare(name: &str) -> &str {
 
 /// Without case and separators.
 pub(crate) fn squash(name: &str) -> String {
-    // A number of: `n_lines`.
+    // A prefix that means "number of": `n_lines`.
     let (count, name) = match name.strip_prefix("n_") {
         Some(counted) => ("num", counted),
         None => ("", name),

@@ -6,8 +6,8 @@
 //! and matches the schema of a tool. Everything else is text: an example is shown, not run. The model is told about text
 //! that looks like a call but cannot be one.
 //!
-//! No phrase of any language decides. A [quotation](quoted) is no call. Where a call that changes something stands
-//! beside prose, it may be an example: it runs only if a person approves it, and otherwise the model has to send it alone.
+//! No phrase of any language decides. A [quotation](quoted) is not a call. A call beside prose that changes something
+//! may be an example: it runs only if a person approves it, and otherwise the model has to send it alone.
 
 mod beginning;
 mod elements;
@@ -69,10 +69,10 @@ const PAIRS: [(&str, &str); 3] = [
     ("<|tool_arg:end|>", "</arg_value>"),
 ];
 
-/// How many names of tools at the end of an answer may have arguments behind them.
+/// How many names of tools at the end of an answer may be followed by arguments.
 const NAMES: usize = 4;
 
-/// Whether a call stands in something the model has read.
+/// Whether a call occurs in something the model has read.
 pub(crate) type IsQuoted<'a> = &'a dyn Fn(&TextCall) -> bool;
 
 /// The text of one answer.
@@ -177,7 +177,7 @@ impl<C: Catalog> TextCalls<C> {
         let begun = before.len();
         let is_tool = |name: &str| self.tools.resolve(name).is_some();
         if self.is_noise() {
-            // The beginning of a call was meant as one, and what stands before the end of one may be.
+            // The beginning of a call was meant as one, and text before the end of one may have been.
             let why = if is_begun(tail) {
                 Some(UNREADABLE.to_owned())
             } else {
@@ -204,7 +204,7 @@ impl<C: Catalog> TextCalls<C> {
     /// Held-back text is text; why, if it was meant as a call. One that nobody can read is for the model alone.
     fn as_text(&mut self, why: Option<String>) -> Held {
         let (before, tail) = self.held();
-        // Its last mark is no word of a sentence.
+        // Its last mark is not a word in a sentence.
         let last = tail.rfind('<').map(|at| tail.split_at(at));
         let is_markup = last.is_some_and(|(before, mark)| {
             !before.ends_with(' ') && marks::after_edge(mark.trim_end()) == Some("")
@@ -327,7 +327,7 @@ impl<C: Catalog> TextCalls<C> {
             .or_else(|| is_meant().then(|| UNREADABLE.to_owned()))
     }
 
-    /// Why what looks like the call of a family is none.
+    /// Why text that looks like a call in a family's form is not one.
     fn broken(
         &self,
         tail: &str,
@@ -351,12 +351,12 @@ impl<C: Catalog> TextCalls<C> {
             let (calls, rest) = forms::first_calls(&tail, is_tool);
             let call = tail.rsplit_once(rest).map_or("", |(call, _)| call);
             let (before, _) = self.held();
-            // Text after it explains what it is about, and so does an element around it.
+            // Text after it, or an element around it, explains it.
             let is_around = rest
                 .strip_prefix("</")
                 .and_then(|rest| rest.split_once('>'))
                 .is_some_and(|(name, _)| marks::is_open(before, name));
-            // Text that continues up to another mark is no explanation.
+            // Text that continues up to another mark is not an explanation.
             let is_whole = || marks::without_edges(rest).len() < rest.trim_end().len();
             let is_broken = calls.is_empty() || rest.starts_with('<') && !is_around || is_whole();
             if is_broken {
@@ -458,7 +458,7 @@ impl<C: Catalog> TextCalls<C> {
     }
 }
 
-/// The call that stands in the place of a tool's name, with its arguments, as GLM and others write it.
+/// The call that was written in place of a tool's name, with its arguments, as GLM and others do.
 pub(crate) fn packed(name: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<TextCall> {
     let call = <[TextCall; 1]>::try_from(forms::calls(name, is_tool)?).ok()?;
     call.into_iter()
@@ -486,7 +486,7 @@ fn only_argument(schema: &Value, raw: &str) -> Option<Map<String, Value>> {
         .map_or(&[][..], Vec::as_slice);
     let name = match required {
         [Value::String(name)] => name.as_str(),
-        // A job does without one.
+        // A job needs none.
         [] if schema["properties"].get("command").is_some() => "command",
         _ => return None,
     };

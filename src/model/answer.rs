@@ -8,7 +8,8 @@ use secrecy::SecretString;
 
 use super::Failure;
 
-/// The head of an answer, and its body as it arrives, which stays at its end. Dropping it closes the connection.
+/// The head of an answer, and its body as it arrives. Once the body has ended, it stays so. Dropping it closes the
+/// connection.
 pub(super) struct Answer {
     pub status: u16,
     /// The key the request was sent with.

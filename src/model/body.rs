@@ -9,7 +9,7 @@ use super::{Api, Arguments, Endpoint, Instructions, Preamble, ToolSpec};
 /// Closes the body of every API: the list of messages is its last field.
 pub(super) const TAIL: &[u8] = b"]}";
 
-/// Where a call has Gemini's signature of the thoughts before it, and what stands there for calls that have none.
+/// Where a call carries Gemini's signature of the thoughts before it, and the placeholder for calls without one.
 pub(super) const SIGNATURE: &str = "/extra_content/google/thought_signature";
 pub(super) const UNSIGNED: &str = "skip_thought_signature_validator";
 
@@ -53,7 +53,7 @@ pub(super) fn fields(
     fields
 }
 
-/// What keeps a conversation in OpenAI's cache.
+/// Adds the fields that keep a conversation in OpenAI's cache.
 pub(super) fn cache(ours: &mut Value, endpoint: &Endpoint, instructions: &Instructions) {
     if endpoint.has_cache_key() && !instructions.conversation.is_empty() {
         ours["prompt_cache_key"] = json!(instructions.conversation);
@@ -85,7 +85,7 @@ pub(super) fn open(fields: &Map<String, Value>) -> Vec<u8> {
     bytes
 }
 
-/// Values side by side, as they stand in a list.
+/// The items of a JSON list, without its brackets.
 pub(super) fn join(values: impl IntoIterator<Item = impl Serialize>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for value in values {

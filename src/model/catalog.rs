@@ -124,7 +124,7 @@ async fn probe(name: &'static str, base_url: String) -> Option<LocalServer> {
     })
 }
 
-/// The name of somebody else but root who listens on this port; `None` where the system does not say.
+/// The name of another user, except root, who listens on this port; `None` if the system does not tell.
 #[expect(
     clippy::disallowed_methods,
     reason = "the system's own tables, not a file of the workspace"

@@ -13,10 +13,10 @@ use super::{
 };
 use crate::text::repair::{self, Repair};
 
-/// What the ids begin with that a collector gives.
+/// The prefix of the ids that a collector assigns.
 const OWN: &str = "call";
 
-/// Whether an id is a provider's: the call was one from the beginning, and no text.
+/// Whether an id is the provider's: then the model sent the call as such, not as text.
 pub(crate) fn is_given(id: &str) -> bool {
     let number = id.strip_prefix(OWN).unwrap_or_default();
     number.is_empty() || !number.bytes().all(|it| it.is_ascii_digit())

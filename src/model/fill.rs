@@ -36,8 +36,8 @@ pub struct Gap {
     pub comment: &'static str,
     /// What ends the answer: a line break if only the rest of a line is missing.
     pub stop: Option<&'static str>,
-    /// Whether `before` is a prompt as the model was trained with, and all there is. Nothing is answered for an answer that
-    /// is cut off then.
+    /// Whether `before` is a prompt as the model was trained with, and all there is. An answer that is cut off is then
+    /// dropped.
     pub is_prompt: bool,
     /// The most tokens of the answer.
     pub max_tokens: u64,
@@ -67,7 +67,7 @@ impl Gap {
 }
 
 impl Provider {
-    /// The text that belongs into the gap. Dropping the future closes the connection.
+    /// The text that belongs in the gap. Dropping the future closes the connection.
     ///
     /// # Errors
     /// The endpoint cannot be reached, refuses the request, or does not answer in time.
@@ -180,7 +180,7 @@ fn completions(endpoint: &Endpoint, gap: &Gap) -> Map<String, Value> {
     body
 }
 
-/// With the tokens the model was trained with, where its name tells them: many servers ignore or refuse a suffix.
+/// With the tokens the model was trained with, if its name tells which: many servers ignore or refuse a suffix.
 fn with_tokens(endpoint: &Endpoint, gap: &Gap) -> Map<String, Value> {
     let mut body = completions(endpoint, gap);
     if let Some(prompt) = tokens::prompt(&endpoint.model, &gap.prompt(), &gap.after) {

@@ -208,7 +208,7 @@ mod tests {
             &[r#"{"a":"{"#, r#"{"a":"{"}"#],
             &[r#"{"a":"{"#, r#""}"#, ""],
         );
-        // What may be either is known with the next fragment, or at the end.
+        // An ambiguous fragment is resolved by the next one, or at the end.
         let (begin, nested) = (r#"{"a":"#, r#"{"a":{"#);
         added(&[begin, nested, "}}}"], &[begin, "", r#"{"a":{}}}"#, ""]);
         added(&[begin, nested, r#"{"a":{}}"#], &[begin, "", "{}}", ""]);

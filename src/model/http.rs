@@ -97,7 +97,7 @@ impl Http {
         if path.starts_with('/') {
             url.set_path(path);
         } else if endpoint.api == Api::Messages {
-            // Else the list comes in pages of twenty.
+            // Otherwise the list comes in pages of twenty.
             url.set_query(Some("limit=1000"));
         }
         let key = self.key(endpoint).await?;
@@ -371,7 +371,7 @@ fn innermost(error: &reqwest::Error) -> String {
 
 type Cause = dyn Error + 'static;
 
-/// An error and its causes, also those that an I/O error is only the wrapping of.
+/// An error and its causes, including those wrapped in an I/O error.
 fn chain(error: &reqwest::Error) -> impl Iterator<Item = &Cause> {
     fn below(cause: &Cause) -> Option<&Cause> {
         match cause.downcast_ref().and_then(std::io::Error::get_ref) {

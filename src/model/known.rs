@@ -119,7 +119,7 @@ fn parse(name: &str, row: &str) -> Option<ModelInfo> {
         context_window: Some(tokens(window?)),
         output: output.map(tokens),
         prices: prices.map(|prices| Prices { long, ..prices }),
-        // Of a whole family nobody can say that none of it sees.
+        // For a whole family, nobody can say that none of its models accepts images.
         images: images.filter(|sees| *sees || !is_family),
         ..ModelInfo::named(name)
     })

@@ -13,7 +13,7 @@ pub(super) fn count(value: &Value) -> Option<u64> {
     value.as_u64().filter(|count| *count < 1 << 40)
 }
 
-/// Text, borrowed from the input wherever it has no escapes. Everything that is no text counts as empty.
+/// Text, borrowed from the input wherever it has no escapes. Anything that is not text counts as empty.
 #[derive(Debug, Default)]
 pub(super) enum Text<'a> {
     /// `null`, absent, or no text.

@@ -27,7 +27,7 @@ const TRIES: u32 = 5;
 /// The longest wait between attempts; if a server asks for more, the request fails.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// While a server of the person's own loads its model: the wait between attempts, and how many there are.
+/// While the person's own server loads its model: the wait between attempts, and their maximum number.
 const LOADING_WAIT: Duration = Duration::from_secs(2);
 const LOADING_TRIES: u32 = 300;
 /// A larger answer is an error, in bytes.

@@ -14,7 +14,7 @@ use super::batch::Batch;
 use crate::text::Fences;
 use crate::text::marks::{self, Kind};
 
-/// What stands before the answer proper and says nothing.
+/// Headers before the answer proper, which carry no content.
 fn headers() -> impl Iterator<Item = &'static str> {
     marks::begins(&[Kind::Header, Kind::Stop]).chain(["</think>"])
 }
@@ -38,11 +38,11 @@ fn begins() -> impl Iterator<Item = &'static str> {
     marks::begins(&[Kind::Thoughts])
 }
 
-/// Stands between an API and the way out.
+/// A filter between an API's decoder and its events.
 #[derive(Debug)]
 pub(super) struct Thoughts {
     state: State,
-    /// Text of which it is not known yet what it is.
+    /// Text that may still turn out to be something else.
     held: String,
     /// Thoughts came, so that blanks before the answer belong to them.
     any: bool,
@@ -83,7 +83,7 @@ enum State {
     Beginning,
     /// Until one of these marks.
     Thinking(Vec<&'static str>),
-    /// Behind the thoughts within thoughts: thoughts up to one of these marks, or the answer if none comes.
+    /// After thoughts within thoughts: thoughts up to one of these marks, or the answer if none comes.
     Between(Vec<&'static str>),
     /// The answer, unless the end of thoughts follows whose beginning never came.
     Answering,
@@ -194,7 +194,7 @@ impl Thoughts {
         let held = std::mem::take(&mut self.held);
         match &self.state {
             State::Thinking(_) => out.reasoning(&held),
-            // Thoughts that only began.
+            // The thoughts have only begun.
             State::Beginning
                 if thought(held.trim_start()).is_some_and(|(rest, _)| rest.trim().is_empty()) => {}
             State::Beginning | State::Between(_) if self.any => out.text(held.trim_start()),
@@ -329,7 +329,7 @@ impl Thoughts {
         if let Some((before, rest)) = stray
             && (has_ended || rest.trim().is_empty())
         {
-            // Nothing is behind the end of these thoughts, or they had ended before: the text before it is the answer.
+            // Nothing follows the end of these thoughts, or they had ended before: the text before it is the answer.
             out.text(before);
             self.released.note(before);
             let is_last = rest.trim().is_empty();
@@ -516,8 +516,8 @@ fn next_header(text: &str, released: &Released) -> Option<(usize, bool)> {
     })
 }
 
-/// Where in an answer the first message of somebody else begins or may begin, and whether the model made it up: it stands
-/// behind a sentence or a mark. Where one is mentioned, all are what the answer is about.
+/// Where in an answer the first message of somebody else begins or may begin, and whether the model made it up: it
+/// follows a sentence or a mark. Where one is mentioned, all are what the answer is about.
 fn foreign(text: &str, released: &Released) -> Option<(usize, Option<bool>)> {
     if released.is_about_marks {
         return None;
@@ -531,7 +531,7 @@ fn foreign(text: &str, released: &Released) -> Option<(usize, Option<bool>)> {
     })
 }
 
-/// The places of an answer where a mark may begin: not in a fence nor behind a backtick, where one is mentioned.
+/// The places of an answer where a mark may begin: neither in a fence nor after a backtick, where one is mentioned.
 fn unquoted<'a>(
     text: &'a str,
     released: &'a Released,
@@ -545,7 +545,7 @@ fn unquoted<'a>(
     })
 }
 
-/// Whether thoughts begin within thoughts. A beginning behind a blank or a quote is mentioned.
+/// Whether thoughts begin within thoughts. A beginning after a blank or a quote is mentioned.
 fn nests(last: char, text: &str) -> bool {
     let begun = |begin: &str| Some(text.split_at(marks::find(text, begin)?.0).0);
     let is_mentioned = |c: char| c != '\n' && c.is_whitespace() || "`'\"(".contains(c);
@@ -555,8 +555,8 @@ fn nests(last: char, text: &str) -> bool {
             .any(|before| !is_mentioned(before.chars().next_back().unwrap_or(last)))
 }
 
-/// Thoughts that begin a line in the middle of an answer, or stand behind a sentence: the text before them, and, once they end, they and what follows
-/// them. A beginning that was mentioned is what the answer is about.
+/// Thoughts that begin a line in the middle of an answer, or follow a sentence: the text before them and, once they
+/// have ended, the thoughts and what follows. A beginning that was mentioned is what the answer is about.
 fn later<'a>(text: &'a str, released: &Released) -> Option<(&'a str, Option<(&'a str, &'a str)>)> {
     if released.is_about_marks {
         return None;
@@ -570,7 +570,7 @@ fn later<'a>(text: &'a str, released: &Released) -> Option<(&'a str, Option<(&'a
     is_free.then_some((before, parts))
 }
 
-/// Whether thoughts end in a text with a mark that is not spoken of, too.
+/// Whether thoughts end in a text, at a mark that the text does not merely mention.
 fn is_ended(text: &str, end: &str) -> bool {
     marks::all(text, end).any(|(from, to)| {
         let (before, after) = (text.split_at(from).0, text.split_at(to).1);
@@ -580,7 +580,8 @@ fn is_ended(text: &str, end: &str) -> bool {
     })
 }
 
-/// A part of an answer between tokens that say so: the text before it, and, once it ends, the part and what follows it.
+/// A part of an answer between tokens that say so: the text before it and, once it has ended, the part and what
+/// follows.
 fn framed<'a>(
     text: &'a str,
     released: &'a Released,

@@ -10,7 +10,7 @@ use super::host::Host;
 use super::{Api, Endpoint};
 use crate::domain::Effort;
 
-/// What an answer may have beside its thoughts, in tokens.
+/// How much an answer may have in addition to its thoughts, in tokens.
 const ROOM: u32 = 32_000;
 /// The most tokens asked for at once: a limit, not a price.
 const LONGEST: u32 = 64_000;
@@ -88,7 +88,7 @@ fn of_openai(endpoint: &Endpoint) -> Option<String> {
         _ => (Effort::Low, Effort::High),
     };
     let word = chosen(endpoint, least, most).unwrap_or_else(|| "medium".to_owned());
-    // gpt-5.1 took the place of `minimal` away.
+    // gpt-5.1 dropped `minimal`.
     let gone = word == "minimal" && known.family == Family::Gpt && known.at_least(5, 1);
     Some(if gone { "low".to_owned() } else { word })
 }

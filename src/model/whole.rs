@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Api;
 
-/// The stream of a complete answer; `None` where `body` is none.
+/// The stream of a complete answer; `None` if `body` is not one.
 pub(super) fn stream(api: Api, body: &str) -> Option<Vec<u8>> {
     let answer: Value = serde_json::from_str(body).ok()?;
     if answer.get("error").is_some_and(|error| !error.is_null()) {

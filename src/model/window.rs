@@ -58,7 +58,7 @@ impl Provider {
         (!warnings.is_empty() && inner.learned.warn()).then(|| warnings.join(". "))
     }
 
-    /// Takes the window from a provider's words about a request that does not fit.
+    /// Takes the window from a provider's message about a request that does not fit.
     pub fn note_overflow(&self, message: &str) {
         if let Some(window) = told(message) {
             self.connection().learned.cut_at(window);
@@ -81,8 +81,8 @@ impl Provider {
     }
 }
 
-/// The window in a provider's words. The largest number is what the request would take; two or three of the others may
-/// add up to it, and the one that is left is the window. Where two that are left exceed the largest, it is the largest.
+/// The window in a provider's message. The largest number is what the request would take. Two or three of the others
+/// may add up to it; the one left over is the window. If two are left over that exceed the largest, it is the largest.
 fn told(message: &str) -> Option<u64> {
     let numbers = message.split(|c: char| !c.is_ascii_digit());
     let numbers = numbers.filter_map(|number| number.parse::<u64>().ok());

@@ -13,9 +13,9 @@ const LANDMARK: usize = 10;
 /// A line as numbers: two lines with the same text have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    /// Of its text. Texts have numbers in the order in which they were found first.
+    /// The number of its text, in the order in which texts were first found.
     pub text: usize,
-    /// Of its text without whitespace.
+    /// The number of its text without whitespace.
     pub words: usize,
     /// Whether it is long enough to be recognized elsewhere.
     is_landmark: bool,

@@ -3,7 +3,7 @@
 //! The result contains no control character except newline and tab, no bidirectional control, no zero-width character
 //! and no tag character: what is shown is what is there. The exception are joiners that do join: Persian, Indic scripts
 //! and emoji families cannot be written without them. `tests/hidden.json` has the rule as data, shared with the
-//! plugins. Also how a number of things is said.
+//! plugins. Also: how a number of things is worded.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -4,10 +4,10 @@
 //! tokens (`｜`, `▁`) are those of ASCII, a tag may stand in any namespace (`<minimax:tool_call>`, `<｜DSML｜invoke`), with
 //! its slash anywhere before the name, and its brackets may be tokens (Kimi K3) or follow one (`MiniMax` M3).
 //!
-//! The tokens that only begin or end an answer are no rows but a rule: `<|`, a name, `|>`. So are the names of most marks around
-//! calls: in a row, `*` is a name made of the [words](names) for calls, in any order (`tool_calls`, `start_action`), and
-//! `^` one that ends them (`/tool_call`, `tool_call_end`); for `+` one of the words is enough (`function`). A name
-//! of thoughts is `?`, one that ends them `%`, one of an answer `$`.
+//! The tokens that only begin or end an answer are not rows but a rule: `<|`, a name, `|>`. So are the names of most
+//! marks around calls: in a row, `*` is a name made of the [words](names) for calls, in any order (`tool_calls`,
+//! `start_action`), and `^` one that ends them (`/tool_call`, `tool_call_end`); for `+` one of the words is enough
+//! (`function`). A name of thoughts is `?`, one that ends them `%`, one of an answer `$`.
 
 mod edges;
 mod names;
@@ -222,7 +222,7 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
         let (bracket, after) = bracket.unwrap_or_else(|| here.split_at(1));
         plain.push_str(bracket);
         rest = after;
-        // The number behind the name, if it has one.
+        // The number after the name, if it has one.
         let name = rest
             .split_at(
                 rest.find(|c: char| !c.is_alphanumeric() && c != '_')
@@ -298,7 +298,7 @@ const CLOSING: &str = "<|sep|>";
 const QUOTE: &str = "<|\"|>";
 const ALL: [Kind; 6] = [Calls, Named, Argument, Thoughts, Header, Stop];
 
-/// A text behind the name that it begins with, as far as it goes.
+/// The name that a text begins with, as far as it goes, and the rest.
 fn split_name(text: &str) -> (&str, &str) {
     let is_part = |c: char| is_of_name(c) && c != '"';
     text.split_at(text.find(|c| !is_part(c)).unwrap_or(text.len()))
@@ -365,7 +365,7 @@ fn closed(text: &str) -> Option<&str> {
     spelled(text, CLOSING).or_else(suffixed).or_else(blank)
 }
 
-/// What follows the number or name of a checkpoint behind the name of a tag: `<arg_key:6124c78e>`,
+/// What follows the number or name of a checkpoint after the name of a tag: `<arg_key:6124c78e>`,
 /// `<tool_call:opensource>` (Hunyuan).
 fn suffixed(text: &str) -> Option<&str> {
     const SHORTEST: usize = 4;

@@ -187,7 +187,7 @@ pub fn value(text: &str) -> Option<Value> {
     match value {
         // Some servers begin with the empty value that a stream of arguments starts from.
         value if is_empty(&value) && rest.trim_start().starts_with('{') => self::value(rest),
-        // A copy of it that a limit cut, or nothing.
+        // A copy of it cut off by a limit, or nothing.
         value => {
             let again = rest.trim();
             let is_copy = ["\"\"", "{}"].contains(&again)

@@ -50,7 +50,7 @@ pub fn standing(before: &str, after: &str, now: &str) -> Standing {
                     ..piece
                 }),
         );
-        // A hunk that somebody undid by hand is gone, not touched.
+        // A hunk that somebody has undone by hand counts as gone, not as touched.
         let is_there = |changes: &mut Vec<LineHunk>| {
             changes.iter().any(|change| touches(&change.old, &hunk.old))
         };
@@ -383,7 +383,7 @@ mod tests {
             if now == after {
                 prop_assert_eq!((undone.as_str(), touched.len()), (before.as_str(), 0));
             }
-            // Whoever types below a last line without a line break ends that line, too.
+            // Typing below a last line without a line break ends that line, too.
             let ended = before.lines().last().filter(|_| !last_break);
             for lines in touched {
                 let mut lines = undone.lines().skip(lines.start).take(lines.len());

@@ -58,7 +58,7 @@ fn coerce_string(value: &mut Value, schema: &Value) {
     if value.is_i64() || value.is_u64() {
         *value = Value::String(value.to_string());
     }
-    // An option has a label, a value a name or a type beside it or none. A type alone is no value.
+    // An option has a label; a value may have a name or a type beside it. A type alone is not a value.
     let inner = value.as_object().and_then(|fields| {
         let only = fields
             .iter()
@@ -104,7 +104,7 @@ fn coerce_array(value: &mut Value, schema: &Value) {
     }
 }
 
-/// A list that stands in another one, or in an object: `{"0": …}`, `{"item": …}`.
+/// A list inside another one, or inside an object: `{"0": …}`, `{"item": …}`.
 fn unnest(value: &mut Value) {
     let inner = match &mut *value {
         Value::Array(items) => match items.as_mut_slice() {
@@ -223,7 +223,7 @@ fn unpack_text(name: &str, value: &mut Value, schema: &Value) {
     }
     let is_text = ["content", "old_text", "new_text", "patch"].contains(&name);
     match &*value {
-        // All of it escaped once more: no file is one line that ends with an escape.
+        // The whole text is escaped once more: no file is one line that ends with an escape.
         Value::String(text)
             if name == "content"
                 && !text.contains('\n')
@@ -267,7 +267,7 @@ fn command(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
         return;
     };
     if let Value::String(line) = command {
-        // The prompt of a shell is not part of what is typed behind it.
+        // A shell's prompt is not part of what is typed after it.
         if let Some(typed) = line.strip_prefix("$ ")
             && !typed.contains('\n')
         {

@@ -42,7 +42,7 @@ fn meant<'a>(name: &str, ours: impl Iterator<Item = &'a str>) -> Option<(&'a str
             Some((*ours, head(name, heads, beside)?))
         })
     };
-    // Several of them, where one has no other meaning.
+    // A plural, if the singular has no other meaning.
     named(name).or_else(|| named(name.strip_suffix('s')?))
 }
 
@@ -107,7 +107,7 @@ pub(super) fn operation(fields: &mut Map<String, Value>, properties: &Map<String
     }
 }
 
-/// How many envelopes may stand in each other.
+/// How deep envelopes may be nested.
 const ENVELOPES: usize = 3;
 
 /// Unwraps a call from its envelopes.
@@ -415,7 +415,7 @@ pub(super) fn lines(items: &[Value]) -> Option<String> {
     })
 }
 
-/// What stands between the two texts of a block.
+/// Separates the two texts of a block.
 const RULE: &str = "=======";
 
 /// The replacements in blocks of SEARCH and REPLACE, as some agents write a change.
@@ -432,7 +432,7 @@ pub(super) fn blocks(text: &str) -> Option<Value> {
             loop {
                 match lines.next()? {
                     line if is_end(line.trim()) => return Some(part.join("\n")),
-                    // Which lines it is about: what follows after a rule has to be there anyway.
+                    // A line number, which is not needed: the text after the rule has to match anyway.
                     line if part.is_empty()
                         && line.starts_with([':'])
                         && line.contains("_line:") => {}
@@ -443,7 +443,7 @@ pub(super) fn blocks(text: &str) -> Option<Value> {
         };
         let old_text = part(&|line| line.len() >= 5 && line.bytes().all(|byte| byte == b'='))?;
         let new_text = part(&|line| line.trim_start_matches(['>', '+']).trim() == "REPLACE")?;
-        // A second rule: what stands between them could be either text.
+        // A second rule: the text between them could belong to either side.
         if new_text.lines().any(|line| line == RULE) {
             return None;
         }

@@ -84,7 +84,7 @@ pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, V
             continue;
         }
         if clean.len() < text.len() && !clean.trim().is_empty() {
-            // A line break before the mark is the mark's, but for one of a file's, or where what it replaces has one.
+            // A line break before the mark belongs to the mark, unless the text is a file's or replaces whole lines.
             let clean = if ours == "content" || ours == "new_text" && replaces_lines {
                 clean
             } else {
@@ -107,7 +107,7 @@ fn unwrapped<'a>(text: &'a str, ours: &str) -> &'a str {
     };
     let mut quotes = ["<|\"|>", "<escape>"].into_iter();
     let quoted = quotes.find_map(|quote| line.strip_prefix(quote)?.strip_suffix(quote));
-    // A token for quotes stands around nothing but an argument. What is left of two of them is no name of a file.
+    // A token for quotes surrounds only arguments. What is left between two of them is not a file's name.
     let half = || {
         let inside = line.trim_matches(['<', '|', '"', '>']);
         (ours == "path" && inside.len() + 1 < line.len() && line.contains('|')).then_some(inside)
@@ -139,7 +139,7 @@ fn headless<'a>(text: &'a str, ours: &str) -> &'a str {
 }
 
 /// A text without the marks at its end that nothing in it begins: those of a family, the end of the argument's own tag,
-/// and the tags that end behind one of them.
+/// and the tags that end after one of them.
 fn without_marks<'a>(
     text: &'a str,
     ours: &str,
@@ -179,13 +179,14 @@ fn without_marks<'a>(
         match tag {
             Some((before, tag)) if is_name(tag) && !marks::is_open(before, own_name(tag)) => {
                 rest = before;
-                // Another tool's word for an argument is no word of a file, and no document ends what it never began.
+                // A file does not use another tool's word for an argument, and a document does not end what it never
+                // began.
                 let is_foreign = || {
                     tag.contains('_') && is_argument(tag) || is_document && clean.len() < text.len()
                 };
                 // `</body>` is a word of a page, too.
                 let is_its = match ours {
-                    // No file ends an element of a name in two parts that it never began.
+                    // No file ends an element with a two-part name that it never began.
                     "content" => names::squash(tag).contains(ours) || tag.contains('_'),
                     _ => meant_by(tag, properties) == Some(ours),
                 };
@@ -207,7 +208,7 @@ fn own_name(tag: &str) -> &str {
 /// From how many bytes on the end of a text is the beginning of a tag.
 const SHORTEST_BEGINNING: usize = 4;
 
-/// A text from which marks were cut without the end of the JSON that it stood in, which nothing in it begins.
+/// A text from which marks were cut, without the end of the JSON around it, which nothing in the text begins.
 fn without_json(text: &str) -> &str {
     let inside = text.trim_end().trim_end_matches(['}', ']', ')']);
     let has_more = |signs: &str| {
@@ -221,7 +222,7 @@ fn without_json(text: &str) -> &str {
         .unwrap_or(text)
 }
 
-/// The argument's own text, where it ends with another argument that the call has.
+/// The argument's own text, if it ends with a copy of another argument of the call.
 fn before_copy<'a>(text: &'a str, fields: &Map<String, Value>, name: &str) -> Option<&'a str> {
     text.rmatch_indices('<').find_map(|(at, _)| {
         let (before, rest) = text.split_at(at);
@@ -233,8 +234,8 @@ fn before_copy<'a>(text: &'a str, fields: &Map<String, Value>, name: &str) -> Op
 }
 
 /// The argument's own text, and the key and the text of the one that it swallowed: one that the call does not have, in
-/// the form of a family and after the end of the argument. One line that is no command needs no end before the next
-/// line.
+/// the form of a family and after the end of the argument. An argument of one line that is not a command needs no end
+/// before the next line.
 fn swallowed<'a>(
     text: &'a str,
     name: &str,
@@ -305,7 +306,7 @@ fn before_next<'a>(text: &'a str, name: &str, is_document: bool) -> &'a str {
     found.unwrap_or(text)
 }
 
-/// Whether a text ends in a code fence or behind a backtick.
+/// Whether a text ends in a code fence or after a backtick.
 fn is_quoted(text: &str) -> bool {
     let line = text.rsplit('\n').next().unwrap_or_default();
     [text.matches("```").count(), line.matches('`').count()]

@@ -55,7 +55,7 @@ pub(super) fn may_be_patch(text: &str) -> bool {
     text.starts_with(PATCH.0) || PATCH.0.starts_with(text)
 }
 
-/// Whether a text can begin with the recipient of a call: `call:NAME`, or `to=NAME` behind a header without its tokens.
+/// Whether a text can begin with the recipient of a call: `call:NAME`, or `to=NAME` after a header without its tokens.
 fn may_be_addressed(text: &str) -> bool {
     let begins = |word: &str| text.starts_with(word) || word.starts_with(text);
     let words = HEADER

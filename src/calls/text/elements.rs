@@ -146,7 +146,7 @@ fn assigned(text: &str) -> Option<(&str, Value, &str)> {
     is_word(key).then_some((key, value, rest))
 }
 
-/// The argument of `MiniCPM` 5. No row of the table: the comments of C# have such elements, and an edit may end with one.
+/// The argument of `MiniCPM` 5. Not in the table: C# comments have such elements, and an edit may end with one.
 const PARAM: (&str, &str) = ("<param name=", "</param>");
 
 /// `<parameter=KEY>VALUE</parameter>` and the like, with attributes after the key.

@@ -46,13 +46,13 @@ pub(super) fn first_calls<'a>(
     (calls, rest)
 }
 
-/// The calls that the arguments of a tool that is none consist of: `multi_tool_use.parallel`, `batch`.
+/// The calls in the arguments of a pseudo-tool such as `multi_tool_use.parallel` or `batch`.
 pub(crate) fn inner(arguments: &Map<String, Value>) -> Option<Vec<TextCall>> {
     of_json(&Value::Object(arguments.clone()))
 }
 
-/// The arguments of a native call to `name` that are not JSON but written as in a text: all of the call, or its
-/// parameters. Another tool's call is none.
+/// The arguments of a native call that are not JSON but written as in text: the whole call, or its parameters. A call
+/// of another tool does not count.
 pub(super) fn arguments(text: &str, is_same: &dyn Fn(&str) -> bool) -> Option<Map<String, Value>> {
     if let Some([call]) = calls(text, is_same).as_deref() {
         let is_its = is_same(&call.name) && !call.is_completed;
@@ -66,7 +66,7 @@ pub(super) fn arguments(text: &str, is_same: &dyn Fn(&str) -> bool) -> Option<Ma
     (rest.is_empty() && !arguments.is_empty()).then_some(arguments)
 }
 
-/// A call whose arguments stand a few words behind its name: JSON, or in the marks of a family. What follows them is left.
+/// A call whose arguments come a few words after its name: JSON, or in the marks of a family. What follows them is left.
 pub(super) fn arguments_within<'a>(name: &str, text: &'a str) -> Found<'a> {
     let near = |at: Option<usize>| Some(text.split_at(at.filter(|at| *at < NEAR)?).1);
     let marked =
@@ -77,7 +77,7 @@ pub(super) fn arguments_within<'a>(name: &str, text: &'a str) -> Found<'a> {
         .or_else(|| with_json(name, near(text.find('{'))?))
 }
 
-/// How many bytes may stand between a name and its arguments.
+/// How many bytes may be between a name and its arguments.
 const NEAR: usize = 64;
 
 /// What follows the marks around calls that a text begins with.
@@ -122,7 +122,7 @@ pub(super) fn noise(text: &str) -> &str {
     }
 }
 
-/// The marks behind the header of a message that names a recipient: `<|start|>assistant to=NAME<|message|><invoke …`.
+/// The marks after the header of a message that names a recipient: `<|start|>assistant to=NAME<|message|><invoke …`.
 fn addressed_marks(text: &str) -> Option<&str> {
     let header = marks::after(text, "<|start|>assistant")?;
     let (to, _) = marks::find(header, "<|message|>")?;
@@ -137,7 +137,7 @@ fn addressed_marks(text: &str) -> Option<&str> {
 fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     let text = text.strip_prefix(RECIPIENT).unwrap_or(text);
     let tags = marks::begins(&[Kind::Named]).filter(|begin| begin.ends_with('='));
-    // A blank in the place of the sign: no row of the table, since it begins no call by itself.
+    // A blank instead of the sign: not in the table, since this does not begin a call by itself.
     let mut tags = tags.chain(["<function ", "<invoke="]);
     if let Some(rest) = tags.find_map(|begin| marks::after(text, begin)) {
         let (name, inside) = rest.split_once('>')?;
@@ -264,7 +264,7 @@ fn patch(text: &str) -> Found<'_> {
     let ends = text.match_indices(end).map(|(at, _)| at + end.len());
     let (patch, rest) = text.split_at(ends.last()?);
     let arguments = Map::from_iter([(repair::PATCH_ARGUMENT.to_owned(), patch.into())]);
-    // Stars behind the mark are part of it.
+    // Stars after the mark are part of it.
     let rest = rest.trim_start_matches([' ', '*']);
     Some((vec![TextCall::new(PATCH_TOOL.to_owned(), arguments)], rest))
 }
@@ -401,7 +401,7 @@ fn named<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     let (name, rest) = text
         .split_at_checked(end)
         .filter(|(name, _)| !name.is_empty())?;
-    // What stood before it was an id (Solar).
+    // The text before it was an id (Solar).
     if let Some(rest) = marks::after(rest, "<|tool_call:name|>") {
         return named(rest, is_tool);
     }

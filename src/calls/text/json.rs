@@ -1,4 +1,4 @@
-//! Calls as JSON, and what may stand around them. Pure.
+//! Calls as JSON, and what may surround them. Pure.
 
 use serde_json::{Map, Value};
 
@@ -27,7 +27,7 @@ impl TextCall {
 
 pub(super) type Found<'a> = Option<(Vec<TextCall>, &'a str)>;
 
-/// The words of which one is in the key of a call's name, and in that of its arguments.
+/// Words in the key of a call's name, and in that of its arguments.
 pub(super) const NAMES: &str = "name tool function action";
 pub(super) const ARGUMENTS: &str = "args argument param input";
 /// Other members of a call's JSON.
@@ -125,7 +125,7 @@ pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
             (!calls.is_empty()).then_some(calls)
         }
         Value::Object(fields) => {
-            // Whatever a list of calls is called.
+            // A list of calls may have any name.
             if let (Some((name, inner)), 1) = (fields.iter().next(), fields.len())
                 && (inner.is_array() || has_word(WRAPPERS, name))
             {

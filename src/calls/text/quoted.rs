@@ -1,8 +1,8 @@
-//! Whether a call in the text of an answer is a quotation: it stands in something the model has read. Pure.
+//! Whether a call in the text of an answer is a quotation: it occurs in something the model has read. Pure.
 //!
-//! A quotation is no call, whatever its marks: a file that is shown to the person must not run what stands in it. So
-//! the words of a call are compared, not its characters: whitespace, quotes, line numbers, the markup of each model
-//! family and the order of the arguments make no difference.
+//! A quotation is not a call, whatever its marks: showing the person a file must not run the calls in it. So the words
+//! of a call are compared, not its characters: whitespace, quotes, line numbers, the markup of each model family and
+//! the order of the arguments make no difference.
 
 use std::collections::HashSet;
 
@@ -15,15 +15,15 @@ use crate::calls::names;
 use crate::text::marks::{self, MARKS};
 use crate::text::repair::PATCH;
 
-/// How many words may stand before the rest of a line: its number, a path.
+/// How many words may precede the rest of a line: its number, a path.
 const PREFIX: usize = 16;
-/// How many words may stand between two parts of a call, marks and the beginnings of lines together.
+/// How many words may be between two parts of a call, counting marks and the beginnings of lines.
 const BETWEEN: usize = 64;
 
-/// From how many bytes on a word may be a piece of a mark that was read in two parts.
+/// The shortest word, in bytes, that may be a piece of a mark that was read in two parts.
 const PIECE: usize = 3;
 
-/// Words of marks that no table of marks has, because they stand inside a call.
+/// Words of marks that no table of marks has, because they occur inside a call.
 const INSIDE: &str = "argument parameter arg key value message constrain json commentary functions to string escape \
     sep file true dsml analysis final start end return assistant open close index type";
 
@@ -43,7 +43,7 @@ struct Part {
     text: String,
     /// Whether it begins the name, a key or a value.
     begins: bool,
-    /// Whether more than blanks is before it in every form of a call. "Read file a.py" is a wish, and no quotation of
+    /// Whether more than blanks precedes it in every form of a call. "Read file a.py" is a request, not a quotation of
     /// `read_file("a.py")`.
     has_sign: bool,
 }
@@ -52,7 +52,7 @@ struct Part {
 pub(crate) struct Quotation {
     /// The words of its name and of each argument, in order.
     call: Vec<Vec<Part>>,
-    /// The words that may stand between two parts.
+    /// The words that may be between two parts.
     syntax: HashSet<String>,
 }
 
@@ -68,18 +68,18 @@ impl Quotation {
         Self { call, syntax }
     }
 
-    /// Whether the call stands in this text.
+    /// Whether the call occurs in this text.
     pub(crate) fn stands_in(&self, text: &str) -> bool {
         contains(&words(text), &self.call, &self.syntax)
     }
 }
 
-/// Whether calls stand in a text that was read, or all that these arguments say: the text may be where a call comes from.
+/// Whether a text that was read contains calls, or everything that these arguments say: then the call may come from it.
 pub(crate) fn may_come_from(arguments: &Map<String, Value>, text: &str) -> bool {
     search::has_mark(text) || says(text, arguments)
 }
 
-/// Whether each of these values stands in a text.
+/// Whether each of these values occurs in a text.
 pub(crate) fn says(text: &str, arguments: &Map<String, Value>) -> bool {
     let text = words(text);
     arguments.values().all(|value| {
@@ -89,13 +89,13 @@ pub(crate) fn says(text: &str, arguments: &Map<String, Value>) -> bool {
     })
 }
 
-/// How many arguments may stand in any order; those behind them in theirs.
+/// How many arguments may come in any order; later ones keep theirs.
 const ORDERED: usize = 6;
 
 /// The words of a call: its name, then each argument's key and values.
 fn parts(call: &TextCall) -> Vec<Vec<Part>> {
     let mut parts = Vec::new();
-    // A patch is a call by itself: it stands in texts without the name of a tool.
+    // A patch is a call by itself: texts have it without the name of a tool.
     let is_patch = |value: &Value| {
         value
             .as_str()
@@ -111,7 +111,7 @@ fn parts(call: &TextCall) -> Vec<Vec<Part>> {
     }
     let mut call_parts = vec![parts];
     for (key, value) in &call.arguments {
-        // What has a position keeps it.
+        // A positional argument keeps its position.
         if !key.starts_with(python::POSITION) && call_parts.len() <= ORDERED {
             call_parts.push(Vec::new());
         }
@@ -247,9 +247,9 @@ fn syntax() -> impl Iterator<Item = String> {
         .flat_map(words)
 }
 
-/// Whether the parts of a call stand in a text, one behind another in any order.
+/// Whether a text contains the parts of a call, one after another in any order.
 fn contains(text: &[Word], call: &[Vec<Part>], syntax: &HashSet<String>) -> bool {
-    // Where the text so far ends, by the set of parts that stand in it.
+    // The ends of the text so far, by the set of parts that it contains.
     let mut ends: Vec<Vec<usize>> = vec![Vec::new()];
     for set in 1..1_usize << call.len() {
         let mut all = Vec::new();
@@ -265,8 +265,8 @@ fn contains(text: &[Word], call: &[Vec<Part>], syntax: &HashSet<String>) -> bool
     call.iter().any(|parts| !parts.is_empty()) && !ends[ends.len() - 1].is_empty()
 }
 
-/// Where words end that stand in a text in this order, behind one of these places or anywhere. Between two of them marks
-/// may stand, and before the rest of a line its number, a path or a sign of a quotation.
+/// Where these words end if a text has them in this order, after one of these places or anywhere. Marks may be between
+/// two of them, and the rest of a line may follow its number, a path or a quotation sign.
 fn ends_of(
     parts: &[Part],
     behind: Option<&[usize]>,
@@ -316,7 +316,7 @@ fn is_mark(text: &[Word], at: usize, syntax: &HashSet<String>) -> bool {
     let word = text[at].text.as_str();
     let is_piece = |mark: &String| mark.starts_with(word) || mark.ends_with(word);
     let joined = |at: usize| text.get(at).filter(|word| word.is_joined);
-    // A namespace stands before the word of a mark, the number of a checkpoint behind it.
+    // A namespace precedes the word of a mark, the number of a checkpoint follows it.
     let next = joined(at).and_then(|_| text.get(at + 1));
     let before = at.checked_sub(1).and_then(joined);
     let mut neighbors = next.into_iter().chain(before);
@@ -368,7 +368,7 @@ mod tests {
         ]
     }
 
-    /// What the model reads where a text stands in a file, a search hit, a command's output or a message.
+    /// What the model reads if a text is in a file, a search hit, a command's output or a message.
     fn carried(text: &str) -> Vec<String> {
         let lines = |before: &dyn Fn(usize) -> String| -> String {
             let lines: Vec<_> = text

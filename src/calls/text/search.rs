@@ -1,6 +1,6 @@
 //! Where in the text of an answer a call begins, or may begin. Pure.
 //!
-//! Text that is a quotation by its form (in a fence, indented, behind `>`, between backticks) is passed over.
+//! Text that is a quotation by its form (in a fence, indented, after `>`, between backticks) is skipped.
 
 use std::ops::Range;
 
@@ -51,7 +51,7 @@ pub(super) struct Search {
     ticks: (usize, usize),
     /// The number of checks so far.
     looks: usize,
-    /// Whether the answer began as no call does.
+    /// Whether the answer began unlike any call.
     is_prose: bool,
     fences: Fences,
 }
@@ -295,7 +295,7 @@ pub(super) fn is_marked(text: &str) -> bool {
     marks::begins(BEGINS).any(|mark| marks::after(text, mark).is_some())
 }
 
-/// Whether the mark of a call stands in a text.
+/// Whether a text contains the mark of a call.
 pub(super) fn has_mark(text: &str) -> bool {
     marks::begins(BEGINS).any(|mark| marks::find(text, mark).is_some())
 }

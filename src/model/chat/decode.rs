@@ -237,7 +237,7 @@ impl Decoder {
         let is_known = beside || self.deltas;
         for (field, before) in fields {
             let more = match before.rest(field.plain()) {
-                // The same word twice is no repetition of everything.
+                // The same word twice does not mean that the message repeats everything.
                 Some("") if !is_known && !is_last => None,
                 more => more.map(str::to_owned),
             };

@@ -112,7 +112,7 @@ pub fn rewritten(answer: &str, window: &str) -> Option<String> {
 }
 
 impl Rewrite {
-    /// The prompt in a format; `max_tokens` are those of what changes.
+    /// The prompt in a format; `max_tokens` limits the lines that change.
     pub fn prompt(&self, format: EditFormat, max_tokens: u64) -> Gap {
         let (before, stop) = match format {
             EditFormat::Sweep => (self.sweep(), ENDS[0]),

@@ -137,7 +137,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// The blocks of a whole message, of those that did not come in events of their own.
+    /// Adds the blocks of a whole message that did not arrive in events of their own.
     fn whole(&mut self, message: &Value, out: &mut Batch) {
         let known = self.ended.len() + self.blocks.len();
         let blocks = message["content"].as_array().into_iter().flatten();

@@ -26,7 +26,7 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
     let tool = |tool: &ToolSpec| self::tool(endpoint, tool);
     body::offer(&mut fields, &instructions.tools, tool);
     if !instructions.system.trim().is_empty() {
-        // A configured lifetime holds for both: what lives longer has to come first.
+        // A configured lifetime applies to both markers: the one that lives longer has to come first.
         let marker = fields.get("cache_control").cloned().unwrap_or(marker);
         let system =
             json!([{ "type": "text", "text": instructions.system, "cache_control": marker }]);

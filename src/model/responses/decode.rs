@@ -271,7 +271,7 @@ impl Decoder {
         }
     }
 
-    /// The end. Of the list of items only those count that did not arrive on their own: all, or calls.
+    /// The end. From the list of items, it adds only those that did not arrive on their own: all of them, or calls.
     fn complete(
         &mut self,
         kind: &str,

@@ -1,9 +1,9 @@
-//! What was let through as the answer so far, as far as it says what a mark behind it means.
+//! What was released as the answer so far, as far as it decides what a mark after it means.
 
 use super::{begins, ends};
 use crate::text::{Fences, marks};
 
-/// What was let through as the answer.
+/// What was released as the answer.
 #[derive(Debug)]
 pub(super) struct Released {
     pub last: char,
@@ -11,7 +11,7 @@ pub(super) struct Released {
     pub last_letter: char,
     /// How the unfinished line begins.
     pub line: String,
-    /// Of the lines before that.
+    /// The fences of the lines before that.
     pub fences: Fences,
     /// Whether the beginning of thoughts or of a message was mentioned: then all such marks are text.
     pub is_about_marks: bool,

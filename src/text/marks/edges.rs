@@ -7,17 +7,17 @@ use super::{
     split_name,
 };
 
-/// Who speaks, where the tokens around the word are gone, and how Alpaca's template heads an answer.
+/// The speaker, if the tokens around the word are gone, and the heading of an answer in Alpaca's template.
 const SPEAKERS: [&str; 2] = ["assistant", "response"];
-/// Whose messages chat templates have.
+/// The senders of messages in chat templates.
 pub(crate) const SENDERS: [&str; 6] = ["assistant", "model", "user", "system", "developer", "tool"];
 
 fn is_sender(word: &str) -> bool {
     SENDERS.iter().any(|it| it.eq_ignore_ascii_case(word))
 }
 
-/// What follows a mark that ends something of a call or an answer: a row of the table, or a token. A token may have a
-/// sender behind it.
+/// What follows a mark that ends something of a call or an answer: a row of the table, or a token. A sender may follow
+/// a token.
 pub(crate) fn after_end<'a>(text: &'a str, kinds: &[Kind]) -> Option<&'a str> {
     if let Some(rest) = ends(kinds).find_map(|end| after(text, end)) {
         return Some(rest);
@@ -64,9 +64,9 @@ pub(crate) fn after_edges(text: &str) -> &str {
     rest
 }
 
-/// What follows a mark that an answer begins with and that says nothing: whatever may stand at an [edge](after_edge), where
-/// no call follows, or the word for who speaks as a line of its own. One that is spoken of has a blank and no capital letter
-/// behind it.
+/// What follows a mark that an answer begins with and that says nothing: whatever may stand at an [edge](after_edge),
+/// where no call follows, or the word for who speaks as a line of its own. A mark that is only mentioned is followed by
+/// a blank and no capital letter.
 pub(crate) fn after_header(text: &str) -> Option<&str> {
     if let Some(rest) = speaker(text) {
         let end = rest.trim_start_matches([' ', '\t']);
@@ -116,7 +116,7 @@ fn begins_call(text: &str) -> bool {
     marks.any(|mark| after(text, mark).is_some())
 }
 
-/// Whether a message of somebody else begins a text, behind the ends of the one before, or `None` where it may:
+/// Whether a text begins with a message of somebody else, after the ends of the previous one; `None` if it may:
 /// `<|im_end|>\n<|im_start|>user`, `<|user|>`, `[INST]`.
 pub(crate) fn begins_foreign(text: &str) -> Option<bool> {
     const REQUEST: &str = "[INST]";
@@ -166,7 +166,7 @@ pub(crate) fn ends_sentence(character: char) -> bool {
     )
 }
 
-/// Whether what follows a mark speaks of it: behind a blank stands neither the beginning of a sentence nor another mark.
+/// Whether the text after a mark talks about it: a blank is followed by neither the beginning of a sentence nor another mark.
 pub(crate) fn is_spoken_of(rest: &str) -> bool {
     let next = rest.trim_start_matches(' ');
     let begins = |c: char| c.is_uppercase() || matches!(c, '<' | '[' | '\n');
@@ -244,7 +244,7 @@ fn is_upper(c: char) -> bool {
     c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '_' | '/')
 }
 
-/// What may stand between the bars of a token.
+/// Characters allowed between the bars of a token.
 fn is_in_token(c: char) -> bool {
     is_of_name(c) || " -.\\".contains(c)
 }
@@ -259,7 +259,7 @@ pub(crate) fn without_ends(text: &str) -> &str {
     })
 }
 
-/// An answer without the marks at its end. One that is spoken of stands behind a word and a blank.
+/// An answer without the marks at its end. A mark that is only mentioned follows a word and a blank.
 pub(crate) fn without_edges(text: &str) -> &str {
     cut(text, &|here| {
         let line = text.split_at(text.len() - here.len()).0;
@@ -301,7 +301,7 @@ fn cut<'a>(text: &'a str, after: &dyn Fn(&'a str) -> Option<&'a str>) -> &'a str
             break;
         }
         let (before, here) = text.split_at(at);
-        // The beginning of an argument that never came is none.
+        // The beginning of an argument that never came does not begin anything.
         let begun = || begins(&[Argument]).find_map(|begin| self::after(here, begin));
         // A row of a vocabulary has others beside it, and a type its own word before it.
         let word = before
@@ -310,13 +310,13 @@ fn cut<'a>(text: &'a str, after: &dyn Fn(&'a str) -> Option<&'a str>) -> &'a str
             .unwrap_or_default();
         let is_type = !word.is_empty() && !is_sender(word);
         let is_row = || before.ends_with('\n') && text.lines().filter(|it| is_word(it)).count() > 1;
-        // What stands behind a blank belongs to its line: `#include <vector3>`.
+        // Text after a blank belongs to its line: `#include <vector3>`.
         let line = before.rsplit('\n').next().unwrap_or_default();
         let is_in_line = line.ends_with(char::is_whitespace) && !line.trim().is_empty();
         if is_word(here) && (is_type || is_row()) || is_in_line && bare(here).is_some() {
             continue;
         }
-        // The JSON that a token for quotes stands in ends behind it.
+        // The JSON around a token for quotes ends after it.
         let is_quote = self::after(here, QUOTE).is_some();
         let last = |c: char| c.is_whitespace() || is_quote && matches!(c, '}' | ']' | ')');
         if let Some(rest) = after(here).or_else(begun)
@@ -330,7 +330,7 @@ fn cut<'a>(text: &'a str, after: &dyn Fn(&'a str) -> Option<&'a str>) -> &'a str
         return text;
     };
     let (rest, marks) = text.split_at(*first);
-    // What names a mark is about it.
+    // Text that names a mark is about it.
     let is_orphan = |at: &usize| {
         let mark = text.split_at(*at).1;
         !is_begun(rest, mark) && !rest.contains(mark.trim_end())

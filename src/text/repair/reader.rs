@@ -5,7 +5,7 @@ use std::str::Chars;
 
 use serde_json::{Map, Number, Value};
 
-/// How deep values may stand in each other.
+/// How deep values may be nested.
 const DEPTH: usize = 64;
 
 pub(super) struct Reader<'a> {
@@ -233,7 +233,7 @@ impl<'a> Reader<'a> {
                 Some(character) => text.push(character),
                 None => text.push_str("\\u"),
             },
-            // Among them `\b` and `\f`: whoever writes those here means a pattern.
+            // Including `\b` and `\f`: here, they are meant as part of a pattern.
             other => text.extend(['\\', other]),
         }
         Some(())

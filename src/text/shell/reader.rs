@@ -5,10 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use super::{Command, Dialect, End, Line, Redirection, Unclear, Word};
 
-/// How deep commands may stand in each other.
+/// How deep commands may be nested.
 const DEPTH: usize = 40;
 
-/// Words that are no program, in bash or another shell; what begins a compound command is not among them.
+/// Words that do not name a program in bash or another shell, except those that begin a compound command.
 const RESERVED: [&str; 21] = [
     "}",
     "and",

@@ -51,7 +51,7 @@ impl Reader<'_> {
         Ok(commands)
     }
 
-    /// A text up to its closing quote, behind which the word ends.
+    /// Text up to its closing quote, after which the word ends.
     fn windows_quoted(&mut self, word: &mut Word) -> Read<()> {
         let (text, rest) = self.rest.split_once('"').ok_or(Unclear(UNQUOTED))?;
         let is_special = |c: char| SPECIAL.contains(c) || !(' '..='~').contains(&c);

@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
         word.push(character.encode_utf8(&mut [0; 4]));
     }
 
-    /// `(b c)` behind `a=`, or `(b|c)` behind the `!` of a pattern.
+    /// `(b c)` after `a=`, or `(b|c)` after the `!` of a pattern.
     pub(super) fn group(&mut self, word: &mut Word) -> Read<()> {
         let before = self.rest;
         self.eat("(");
@@ -251,8 +251,8 @@ impl<'a> Reader<'a> {
         self.push_expansion(word, before, commands, is_quoted, evaluates);
     }
 
-    /// A calculation between these marks, as one expansion; `None` if it is none. A name in it is a pattern, since its
-    /// value is evaluated.
+    /// A calculation between these marks, as one expansion; `None` if it is not one. A name in it is a pattern, since
+    /// its value is evaluated.
     pub(super) fn calculation(&mut self, open: &str, close: &str) -> Read<Option<Word>> {
         let start = self.rest;
         self.eat(open);
@@ -285,7 +285,7 @@ impl<'a> Reader<'a> {
                     word.pieces.push(Piece::Pattern(String::new()));
                 }
                 '\\' => _ = self.next(),
-                // What quotation marks surround is evaluated all the same.
+                // Text in quotation marks is evaluated anyway.
                 _ if character.is_alphabetic() || character == '_' => {
                     word.pieces.push(Piece::Pattern(character.to_string()));
                 }
@@ -300,7 +300,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `${…}` from behind its brace.
+    /// `${…}` after its opening brace.
     fn braced(&mut self, word: &mut Word) -> Read<()> {
         if self
             .peek()
@@ -349,7 +349,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A bracket or a pair of braces alone is no pattern.
+/// A bracket or a pair of braces alone is not a pattern.
 fn settle(word: &mut Word) {
     let is_open = |piece: &Piece| matches!(piece, Piece::Pattern(pattern) if "[]{}".contains(pattern.as_str()));
     if word.pieces.iter().all(is_open) && word.pieces.len() <= 2 && !word.pieces.is_empty() {
