@@ -119,7 +119,7 @@ impl Completer {
         let Some(completion) = settings.completion.clone() else {
             return Ok(None);
         };
-        // A chat model that thinks first is too late.
+        // A chat model that thinks first would be too late.
         let effort = (completion.api == CompletionApi::Chat).then_some(Effort::None);
         let named = || edit_format(&completion.model);
         let edits = completion

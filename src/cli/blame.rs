@@ -69,7 +69,7 @@ fn print_json(text: &str, origins: &[Option<LineOrigin>], out: &mut dyn Write) -
     Ok(())
 }
 
-/// The lines, each behind its session and turn, and below them what those were.
+/// Prints the lines, each after its session and turn, and below them what those were.
 fn print(text: &str, origins: &[Option<LineOrigin>], out: &mut dyn Write) -> io::Result<()> {
     let label = |origin: &LineOrigin| {
         let LineOrigin { wrote, is_edited } = origin;

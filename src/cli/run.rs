@@ -399,7 +399,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// Puts a question of the model's; where there is no terminal nobody answers it.
+    /// Asks a question of the model; without a terminal, nobody answers it.
     fn question(
         &mut self,
         answers: Vec<String>,
@@ -432,7 +432,7 @@ fn read_answer(
     });
 }
 
-/// What is typed is the answer, the number of one that was offered stands for it, nothing is none.
+/// What was typed is the answer; the number of an offered answer stands for it, and an empty line is no answer.
 fn answered(typed: &str, answers: &[String]) -> Permission {
     let typed = typed.trim();
     let offered = typed

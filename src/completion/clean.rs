@@ -1,4 +1,4 @@
-//! Makes a model's answer a suggestion: no more than belongs into the gap.
+//! Turns a model's answer into a suggestion: no more than belongs in the gap.
 
 use crate::workspace::Excerpt;
 
@@ -34,7 +34,7 @@ pub(super) fn suggestion(answer: &str, excerpt: &Excerpt) -> String {
     text
 }
 
-/// Ends the text where the document goes on with its next line. A line of brackets alone may stand in the middle too.
+/// Ends the text where the document continues with its next line. A line of only brackets may occur in the middle, too.
 fn without_next_line(text: &mut String, excerpt: &Excerpt) {
     let next = excerpt
         .after

@@ -22,7 +22,7 @@ pub(super) fn is_allowed(excerpt: &Excerpt) -> bool {
     excerpt.path.as_deref().is_none_or(|path| !is_secret(path))
 }
 
-/// Whether a word goes on behind the place: nobody wants it split.
+/// Whether a word continues after the place: nobody wants it split.
 pub(super) fn is_inside_word(excerpt: &Excerpt) -> bool {
     excerpt
         .after
@@ -79,7 +79,7 @@ pub(super) fn shared_name(document: &Document, folders: &[String]) -> Option<Str
     name.filter(|name| !is_secret(Path::new(name)) && !name.ends_with(CHAT_FILE))
 }
 
-/// What a place's document is called.
+/// The name of a place's document.
 pub(super) fn own_name(place: &Place) -> String {
     name(&place.uri, &place.folders).unwrap_or_else(|| place.uri.clone())
 }

@@ -1,4 +1,4 @@
-//! The next edit: the history of edits, the lines that a model may rewrite, and what of its answer is suggested.
+//! The next edit: the history of edits, the lines that a model may rewrite, and which part of its answer is suggested.
 //!
 //! Edits near one another and soon after one another are one. Never suggested: nothing but blanks, text that an answer
 //! merely leaves out at its end, and what reverts an edit just made.

@@ -21,7 +21,7 @@ pub(super) fn completed<'u>(provider: &str, base_url: &'u str) -> Cow<'u, str> {
     }
 }
 
-/// How the hosts of customers begin and end, by provider.
+/// The beginning and the end of customers' hosts, by provider.
 const CUSTOMERS: [(&str, &str, &str); 3] = [
     ("", ".openai.azure.com", "azure"),
     ("bedrock-runtime.", ".amazonaws.com", "bedrock"),

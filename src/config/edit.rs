@@ -41,7 +41,7 @@ pub fn with(text: &str, key: Key<'_>, value: Option<&toml::Value>) -> Option<Str
             }
         }
     }
-    // Whatever the edit of the text has hit: the settings have to be the ones of before with this one changed.
+    // Whatever the edit of the text has hit, the settings have to be the previous ones with only this one changed.
     (toml::from_str::<toml::Table>(&text).ok()? == expected).then_some(text)
 }
 
@@ -56,7 +56,7 @@ fn spans(table: &DeTable<'_>, key: Key<'_>) -> Option<(usize, std::ops::Range<us
     }
 }
 
-/// Sets or removes a key in the parsed settings; `None` if something that is no table is in its way.
+/// Sets or removes a key in the parsed settings; `None` if something other than a table is in its way.
 fn set(table: &mut toml::Table, key: Key<'_>, value: Option<&toml::Value>) -> Option<()> {
     let (name, rest) = key.split_first()?;
     match value {

@@ -9,7 +9,7 @@ use etcetera::BaseStrategy as _;
 
 use crate::domain::Proxy;
 
-/// What programs configured by the person get in addition: more locations, on all systems.
+/// Additional variables for programs that the person configured: more locations, on all systems.
 const HARMLESS: [&str; 28] = [
     "APPDATA",
     "COMSPEC",
@@ -326,7 +326,7 @@ fn managed_file(variables: &HashMap<String, String>) -> PathBuf {
     PathBuf::from("/etc/tandem/config.toml")
 }
 
-/// This program's path, also after another version was installed over it.
+/// This program's path, even after another version has been installed over it.
 fn this_program() -> Option<PathBuf> {
     let running = Path::new("/proc/self/exe");
     if running.exists() {

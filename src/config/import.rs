@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::Settings;
 
-/// The files, relative to the workspace or to the home directory, and the field that has the servers.
+/// The files, relative to the workspace or to the home directory, and the field with the servers.
 const OF_WORKSPACE: [(&str, &str); 3] = [
     (".mcp.json", "mcpServers"),
     (".vscode/mcp.json", "servers"),

@@ -241,7 +241,7 @@ pub(super) fn overlay(
     }
 }
 
-/// Removes what `path` leads to, or the last thing on the way that exists: something is always removed.
+/// Removes what `path` leads to, or the last thing on the way there that exists: something is always removed.
 pub(super) fn remove(tree: &mut Value, path: &[String]) {
     let Some((last, way)) = path.split_last() else {
         *tree = Value::Object(Map::new());

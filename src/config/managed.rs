@@ -13,12 +13,12 @@ use super::problem::{Place, Problem};
 use super::restrict::{mode, written};
 use super::sources::read_file;
 
-/// What is left of the file to be laid over everything else.
+/// What of the file remains to be merged over everything else.
 pub(super) struct Managed {
     pub layer: Layer,
     /// The widest mode of any session.
     pub widest: Mode,
-    /// Nothing is allowed by rules: a restriction may be missing.
+    /// Whether no rule allows anything, because a restriction may be missing.
     pub is_broken: bool,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn read(file: &Path, below: &Value, problems: &mut Vec<Problem>) -> M
     }
 }
 
-/// Where nothing is managed.
+/// If nothing is managed.
 impl Default for Managed {
     fn default() -> Self {
         let layer = Layer::new(serde_json::json!({}), Place::Default);

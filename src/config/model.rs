@@ -29,7 +29,7 @@ pub struct ProviderEntry {
     pub key: Key,
     /// Whether it is a server on this machine.
     pub is_local: bool,
-    /// Whether that was found to run.
+    /// Whether that server was found running.
     pub is_running: bool,
 }
 

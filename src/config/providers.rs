@@ -180,14 +180,14 @@ pub fn best<'a>(
             let (version, place) = patterns.find_map(|(place, pattern)| {
                 Some((version_of(pattern, without_date(name))?, Reverse(place)))
             })?;
-            // Of one version, the name without a date is the one that is updated.
+            // Among names of one version, the one without a date is the one that is updated.
             Some(((version, place, Reverse(name.len())), name))
         });
         fitting.max_by_key(|(key, _)| *key).map(|(_, name)| name)
     })
 }
 
-/// The version in `name` in place of the `#` of `pattern`. Behind a dot stand decimals: 4.20 is older than 4.3.
+/// The version in `name` in place of the `#` of `pattern`. Digits after a dot are decimals: 4.20 is older than 4.3.
 fn version_of(pattern: &str, name: &str) -> Option<(u32, u32)> {
     let Some((before, after)) = pattern.split_once('#') else {
         return (pattern == name).then_some((0, 0));

@@ -1,8 +1,8 @@
-//! What errors of the system say about a path.
+//! What system errors tell about a path.
 
 use std::io;
 
-/// Whether nothing is at the path: it is not there, or a folder of it is none.
+/// Whether nothing exists at the path: it is missing, or one of its folders is not a folder.
 pub fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),

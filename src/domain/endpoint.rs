@@ -1,4 +1,4 @@
-//! What is said of an endpoint in the configuration and used by whoever talks to it.
+//! An endpoint as configured, for whatever talks to it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -62,7 +62,7 @@ impl Endpoint {
         }
     }
 
-    /// The same with this effort in place of whatever is configured, by hand in the body too.
+    /// The same with this effort instead of the configured one, even if the body sets it by hand.
     #[must_use]
     pub fn with_effort(mut self, effort: Effort) -> Self {
         self.effort = Some(effort.name().to_owned());

@@ -166,7 +166,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure without an HTTP status, which stays the same when it is tried again.
+    /// A failure without an HTTP status that a retry would not change.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -176,7 +176,7 @@ impl Failure {
         }
     }
 
-    /// The same, where it may work later.
+    /// The same, but it may work later.
     pub fn passing(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             retryable: true,

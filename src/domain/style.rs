@@ -48,7 +48,7 @@ pub struct Styled {
 }
 
 impl Styled {
-    /// As much of it as is in `part` of the text, when that begins at `at`.
+    /// What of it is in `part` of the text, if that part begins at `at`.
     pub fn within(&self, part: &Range<usize>, at: usize) -> Option<Self> {
         let (start, end) = (
             self.range.start.max(part.start),
@@ -91,7 +91,7 @@ impl Style {
         }
     }
 
-    /// The numbers that select it after none, as [`Style::select`] reads them.
+    /// The numbers that select it, starting without a style, as [`Style::select`] reads them.
     pub fn numbers(self) -> String {
         let weight = match self.weight {
             Weight::Usual => None,

@@ -23,7 +23,7 @@ use super::{Peer, Responder};
 const MESSAGES: usize = 256;
 /// How many bytes are read ahead of the server; a larger message is read only when nothing else is waiting.
 const BUDGET: usize = 4 << 20;
-/// Data is written once this much is ready.
+/// Data is written as soon as this much is ready.
 const BATCH: usize = 64 << 10;
 /// How long a [`Peer::pause`] lasts: long enough for a client to process earlier messages.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -1,5 +1,5 @@
-//! What a language client announces in `initialize` that it can do: read here, and asked wherever the server sends or
-//! answers something that not every client takes.
+//! The abilities that a language client announces in `initialize`: read here, and checked wherever the server sends
+//! something that not every client supports.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ pub(super) struct Capabilities {
     pub code_action_literals: bool,
     /// A symbol may contain others.
     pub nested_symbols: bool,
-    /// Hovers may be Markdown, and rather that than plain text.
+    /// Hovers may be Markdown, and the client prefers that to plain text.
     pub reads_markdown: bool,
     /// `textDocument/codeLens`.
     pub shows_lenses: bool,

@@ -122,7 +122,7 @@ impl Server {
         setup.instructions.clone_from(&sources.instructions);
         setup.original = sources.original.take();
         setup.offers_import = start == Start::New;
-        // A chat file has nothing to choose them with but the configuration.
+        // For a chat file, the configuration is the only way to choose them.
         setup.keeps_mode = sources.chat.is_none();
         setup.keeps_model = sources.chat.is_none();
         setup.chat.clone_from(&sources.chat);
@@ -187,7 +187,7 @@ impl Server {
     }
 
     /// A conversation without a model, or whose key was refused, reads the configuration again: the person may have
-    /// written one since.
+    /// changed it since.
     pub fn reconfigure(&mut self, id: &str) {
         let Some(conversation) = self.conversations.get(id) else {
             return;
@@ -205,7 +205,7 @@ impl Server {
         };
         let settings = self.settings(conversation.sources.clone());
         if let Some(conversation) = self.conversations.get(id) {
-            // Taken before what is sent after it.
+            // The session handles this before anything sent later.
             drop(
                 conversation
                     .session

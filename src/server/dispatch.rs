@@ -1,4 +1,4 @@
-//! The table of contents of the server: one line a method.
+//! The table of contents of the server: one line per method.
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -11,7 +11,7 @@ use crate::session::{SessionBusy, Start};
 
 /// A handler's answer: a result, or an error that says what to do.
 pub(super) type Answer<T> = Result<T, ResponseError>;
-/// An answer that takes a while: what is wrong with the request is said at once.
+/// An answer that takes a while. Mistakes in the request are reported at once.
 pub(super) type Later<T> = Answer<BoxFuture<'static, Answer<T>>>;
 
 pub(super) fn later<T>(answer: impl Future<Output = Answer<T>> + Send + 'static) -> Later<T> {
@@ -35,7 +35,7 @@ impl Call<'_> {
         self.responder.answer(answer);
     }
 
-    /// Answers with what a handler's future comes to, beside everything else.
+    /// Answers with the result of a handler's future, which runs in parallel to everything else.
     fn later<P: DeserializeOwned, R: Serialize + 'static>(
         self,
         handler: impl FnOnce(&mut Server, P) -> Later<R>,

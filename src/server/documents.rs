@@ -110,7 +110,7 @@ impl Server {
         }
     }
 
-    /// A document that is no file clears the focus.
+    /// A document that is not a file clears the focus.
     pub fn did_focus(&mut self, params: ext::DidFocus) {
         let selection = &params.selection;
         let lines = (

@@ -1,4 +1,4 @@
-//! `_tandem/jobs` and what begins with that: what runs in the background of a session.
+//! `_tandem/jobs` and the methods below it: what runs in the background of a session.
 
 use serde_json::json;
 

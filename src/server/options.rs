@@ -1,5 +1,5 @@
-//! The person's choices in a session: mode, model and reasoning effort. Each request is answered once the choice
-//! is in force.
+//! The person's choices in a session: mode, model and reasoning effort. Each request is answered once the choice is in
+//! effect.
 
 use tokio::sync::oneshot;
 
@@ -73,7 +73,7 @@ impl Server {
     }
 }
 
-/// The state in which a change is in force.
+/// The state with the change in effect.
 async fn in_force(taken: Taken) -> Answer<State> {
     let taken = taken.await.unwrap_or(Err(ChangeError::Ended));
     taken.map_err(|problem| invalid(problem.to_string()))

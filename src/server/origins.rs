@@ -94,7 +94,7 @@ impl Server {
     }
 }
 
-/// The lines of one origin that follow each other, between two lines.
+/// Runs of neighboring lines with one origin, between two lines.
 fn runs(lines: &[Option<LineOrigin>], first: usize, last: usize) -> Vec<Origin> {
     let mut runs: Vec<Origin> = Vec::new();
     let mut before: Option<&LineOrigin> = None;

@@ -137,7 +137,8 @@ pub(super) fn choices(offer: &Offer) -> Vec<Choice> {
     choices
 }
 
-/// What becomes of a plan. A client that opens sessions starts it in one; elsewhere the session forgets the rest.
+/// The choices for a plan. A client that opens sessions can start it in a new one; in any other, the session can drop
+/// its other context.
 fn plan_choices(opens_sessions: bool) -> Vec<Choice> {
     let fresh = if opens_sessions {
         ("answer_start_new", START_ELSEWHERE)
@@ -154,8 +155,8 @@ fn plan_choices(opens_sessions: bool) -> Vec<Choice> {
 /// What the model reads when the person wants to write the answer, for clients that offer only choices.
 const IN_CHAT: &str = "I'll answer in my next message. End your turn now by restating the question";
 
-/// The answers to a question, and the ways to write another one or none. What the person writes in the chat is the answer
-/// to a form; for a question of the model's it is a message.
+/// The answers to a question, and the ways to write another one or none. What the person writes in the chat answers a
+/// form; for a question of the model, it is a message.
 fn answers(options: &[String], is_form: bool) -> Vec<Choice> {
     let answer = |(number, option): (usize, &String)| Choice {
         id: format!("answer_{number}"),

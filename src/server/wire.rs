@@ -31,7 +31,7 @@ pub(super) fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
                 let is_document = ["file:", "untitled:"]
                     .iter()
                     .any(|scheme| resource.uri.starts_with(scheme));
-                // What a terminal shows has a name, and no place in the editor.
+                // An excerpt of a terminal has a name, but no place in the editor.
                 Some(if is_document {
                     Attachment::Excerpt { name, lines, text }
                 } else {

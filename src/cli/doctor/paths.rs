@@ -1,4 +1,4 @@
-//! `tandem doctor --paths`: what of tandem lies where, and how to get rid of it.
+//! `tandem doctor --paths`: where tandem's files are, and how to get rid of them.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

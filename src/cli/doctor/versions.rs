@@ -1,4 +1,4 @@
-//! What is installed in another version than this program: a `tandem` that editors start instead, and plugins.
+//! What is installed in a version other than this program's: a `tandem` that editors start instead, and plugins.
 
 #![expect(
     clippy::disallowed_methods,

@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// An editor that notes what it is asked.
+    /// An editor that records what it is asked.
     fn editor(folder: &Path, end: &str) -> PathBuf {
         let program = folder.join("code");
         let text = format!(

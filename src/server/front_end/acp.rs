@@ -122,7 +122,7 @@ impl AcpClient {
             _ => {}
         }
         if let Some(updates) = self.explorers.get_mut(call_id) {
-            // The call that asked has what is worth a notice.
+            // The call that asked shows what is worth a notice.
             let _notice = updates.event(event);
         }
     }

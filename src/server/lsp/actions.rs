@@ -377,7 +377,7 @@ fn selection_actions(uri: &str, range: &lsp::Range, diagnostics: &[lsp::Diagnost
     actions
 }
 
-/// The diagnostics that are not ours: nobody has our own hints fixed.
+/// The diagnostics that are not ours: our own hints need no fix.
 fn foreign(diagnostics: &[lsp::Diagnostic]) -> impl Iterator<Item = &lsp::Diagnostic> {
     diagnostics
         .iter()

@@ -1,10 +1,10 @@
 //! The task that streams an answer into a chat file.
 //!
-//! The answer begins behind the last word of the file (some clients cannot edit at its end, behind the last line), together
-//! with the heading of the next prompt; from then on it grows above that heading, so that what is typed below is the next
-//! prompt. An edit that typing overtook is refused and made again. The client's answer is not trusted: Neovim skips such
-//! an edit and says that it made it. One edit is in flight at a time, and a pause lies between two, so that undo is not
-//! one step a word.
+//! The answer begins after the last word of the file (some clients cannot edit at its end, after the last line),
+//! together with the heading of the next prompt; from then on it grows above that heading, so that what is typed below
+//! is the next prompt. An edit overtaken by typing is refused and made again. The client's answer is not trusted:
+//! Neovim skips such an edit and claims to have made it. One edit is in flight at a time, and a pause lies between two,
+//! so that undo does not go word by word.
 
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -55,7 +55,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Pending {
     text: String,
-    /// What is to take the place of something that is in the file.
+    /// Replacements for text that is in the file.
     replaced: Vec<(String, String)>,
     done: bool,
     /// Whether something of it is on its way into the file.
@@ -215,8 +215,8 @@ impl ChatFile {
     }
 
     /// Streams into the buffer until the end; reports what could not be written. `placed` is called when the next
-    /// prompt has its place. An editor may not open the file: then the whole answer is written to the disk, and where
-    /// that is is returned.
+    /// prompt has its place. An editor may not open the file: then the whole answer is written to disk, and its path is
+    /// returned.
     pub async fn stream(
         self,
         peer: Peer,
@@ -343,7 +343,7 @@ impl Edit {
         }
     }
 
-    /// Begins an answer behind the last word of a file. What follows that is an empty line to type in.
+    /// Begins an answer after the last word of a file. What follows is an empty line to type in.
     fn begin(file: &str, answer: &str) -> Self {
         let at = file.trim_end_matches(['\r', '\n']).len();
         let missing = if at == file.len() { "\n" } else { "" };

@@ -21,7 +21,7 @@ pub(in crate::server) const TRIGGERS: [&str; 2] = ["@", "/"];
 enum Typed {
     /// A slash command, slash included.
     Command,
-    /// What stands behind an `@`.
+    /// The text after an `@`.
     Mention,
 }
 
@@ -49,7 +49,7 @@ impl Server {
         })
     }
 
-    /// What is typed at a place of a chat file, as it is, and where it stands.
+    /// What is being typed at a place in a chat file: its kind, its text and its range.
     fn typed(&self, uri: &str, at: text::Position) -> Option<(Typed, String, text::Range)> {
         let document = self
             .documents

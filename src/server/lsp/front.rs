@@ -153,7 +153,7 @@ impl ChatFront {
                 chat.quote("stopped");
                 Some((MessageType::Info, "tandem: stopped".to_owned()))
             }
-            // Said with where the answer is, once it is there.
+            // Reported together with the place of the answer, once that is known.
             Ok(_) if unseen => None,
             Ok(_) => Some((MessageType::Info, "tandem: done".to_owned())),
         };
@@ -471,7 +471,7 @@ async fn deliver(chat: ChatFile, connection: Connection, unseen: bool) {
         shows_last_line,
         ..
     } = connection;
-    // Who works in another file by now is not called back to the chat.
+    // A person who works in another file by now is not called back to the chat.
     let follows = documents.is_newest(&chat.uri);
     let encoding = documents.encoding();
     let placed = |document: &Document| {
@@ -485,7 +485,7 @@ async fn deliver(chat: ChatFile, connection: Connection, unseen: bool) {
             let end = document.lines.position(text, end.len(), encoding);
             let selection = Range { start: end, end };
             let params = json!({ "uri": document.uri, "external": false, "takeFocus": true, "selection": selection });
-            // Below the answer the cursor is where one goes on.
+            // The cursor goes below the answer, where the next prompt is typed.
             drop(peer.request("window/showDocument", &params));
         }
     };

@@ -35,7 +35,7 @@ pub(super) fn params(question: Question) -> ext::LanguageParams {
     }
 }
 
-/// What a result says; an error in words for the model.
+/// The meaning of a result; an error is worded for the model.
 pub(super) fn answer(
     operation: Operation,
     uri: Option<&str>,

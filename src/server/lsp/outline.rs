@@ -1,5 +1,5 @@
-//! What stands where in a chat file: the turns, their tool calls and the code in them. Answers
-//! `textDocument/documentSymbol` and `textDocument/foldingRange`.
+//! The outline of a chat file: the turns, their tool calls and the code in them. Answers `textDocument/documentSymbol`
+//! and `textDocument/foldingRange`.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::server::Server;
 use crate::server::dispatch::Answer;
 use crate::text::{Fences, Range};
 
-/// More of a prompt does not fit into a list.
+/// How much of a prompt fits in a list, in bytes.
 const NAME: usize = 80;
 
 /// Something of a chat file, with its first and its last line.

@@ -14,7 +14,7 @@ use crate::workspace::native::{file_of, uri_of};
 /// More links than this are not looked for.
 const LINKS: usize = 1000;
 
-/// What a piece of text says of a place.
+/// A place that a piece of text names.
 #[derive(Debug, PartialEq, Eq)]
 struct Mention<'a> {
     bytes: std::ops::Range<usize>,
@@ -46,7 +46,7 @@ impl Server {
         self.with_chat(&uri, move |text| json!(links(text, &folders, encoding)))
     }
 
-    /// What is made of a chat file's text, away from the loop: it looks at the disk.
+    /// The result of `make` on a chat file's text, off the server's task because it reads the disk.
     fn with_chat<F: FnOnce(&str) -> Value + Send + 'static>(
         &self,
         uri: &str,
@@ -107,7 +107,7 @@ fn is_above(path: &Path) -> bool {
         .any(|part| part == std::path::Component::ParentDir)
 }
 
-/// Everything that looks like the name of a file, with a line behind it or without.
+/// Everything that looks like the name of a file, with a line after it or without.
 fn mentions(text: &str) -> impl Iterator<Item = Mention<'_>> {
     let is_between = |c: char| c.is_whitespace() || "`'\"()[]<>{},;|*".contains(c);
     text.split(is_between).filter_map(move |word| {
@@ -127,7 +127,7 @@ fn mentions(text: &str) -> impl Iterator<Item = Mention<'_>> {
     })
 }
 
-/// A name, and the line that stands behind it as `:12`, `:12:3`, `:12-14` or `#L12`.
+/// A name, and the line after it, as in `:12`, `:12:3`, `:12-14` or `#L12`.
 fn split(word: &str) -> (&str, Option<u32>) {
     let (name, behind) = word
         .split_once("#L")
