@@ -347,7 +347,7 @@ function M.watch_buffers()
   local group = api.nvim_create_augroup('tandem', {})
   api.nvim_create_autocmd('BufFilePre', {
     group = group,
-    desc = 'tandem: close a file whose buffer gets another name, which Neovim itself does when that is written',
+    desc = 'tandem: close a file when its buffer is renamed (Neovim itself does so only on the next write)',
     callback = function(event)
       local client = ready[M.attachable(event.buf)]
       if client and vim.lsp.buf_is_attached(event.buf, client.id) then
