@@ -1,6 +1,6 @@
 /**
- * The editor's own diff of a file under review: what was there before the turn on the left, the file itself on the right. VS Code compares notebooks
- * by cell, but reads them from file systems alone.
+ * The editor's own diff of a file under review: the text before the turn on the left, the file itself on the right. VS Code compares notebooks by cell, but
+ * reads them from file systems alone.
  */
 import { basename } from "node:path";
 import {
@@ -60,7 +60,7 @@ export class Before implements TextDocumentContentProvider, Disposable {
     await commands.executeCommand("vscode.diff", before, after, l10n.t("{0} (before tandem ↔ now)", basename(file.path)), options);
   }
 
-  /** All files of a turn in one editor, which shows notebooks as texts: of their cells then. */
+  /** All files of a turn in one editor. It shows notebooks as text, so they are given as the text of their cells. */
   async showTurn(part: Part): Promise<void> {
     const resources = part.turn.files.map(async (file) => {
       const uri = Uri.file(file.path);
@@ -78,7 +78,7 @@ export class Before implements TextDocumentContentProvider, Disposable {
     return tab === undefined ? [] : this.shownIn(tab);
   }
 
-  /** Closes the active editor if it compares what no longer waits. A file with unsaved text takes its place. */
+  /** Closes the active editor if the change it compares is no longer pending. A file with unsaved text takes its place. */
   async closeSettled(): Promise<void> {
     const { activeTab: tab } = window.tabGroups.activeTabGroup;
     if (tab === undefined || !this.compares(tab) || this.shownIn(tab).length > 0) {
@@ -115,12 +115,12 @@ export class Before implements TextDocumentContentProvider, Disposable {
     return this.inEditor.some(({ file }) => file === undefined);
   }
 
-  /** The file before all that waits for a review. */
+  /** The file before all changes under review. */
   ofAll(path: Uri): Uri {
     return Uri.from({ scheme: SCHEME, path: path.path });
   }
 
-  /** Of this turn alone, though another may have asked the same. */
+  /** This turn's only, even if another turn has the same prompt. */
   private titleOf(part: Part): string {
     const words = l10n.t("{0} (before tandem ↔ now)", this.review.title(part));
     const isFree = (title: string) => isSameTurn(this.turns.get(title) ?? part, part);
@@ -171,7 +171,7 @@ export class Before implements TextDocumentContentProvider, Disposable {
     };
   }
 
-  /** What a text of the left side is without. */
+  /** The changes that a text on the left side excludes. */
   private reverted({ path, query }: Uri): Hunk[] {
     return this.review.of(Uri.file(path)).filter(({ session, turn }) => query === "" || addressOf(session, turn) === query);
   }

@@ -3,7 +3,7 @@ import { l10n, ProcessExecution, Task, TaskRevealKind, tasks, TaskScope } from "
 import type { Conversations } from "./conversations";
 import { cloneToBuild } from "./launch";
 
-/** Installs the program where Cargo does, in a terminal that shows how far it is; then the server starts. */
+/** Installs the executable where Cargo does, in a terminal that shows the progress; then the server starts. */
 export async function buildProgram(conversations: Conversations): Promise<void> {
   const run = new ProcessExecution("cargo", ["install", "--locked", "--path", cloneToBuild()]);
   const task = new Task({ type: "tandem.build" }, TaskScope.Workspace, l10n.t("Build tandem (takes 2 to 10 minutes)"), "tandem", run, []);

@@ -54,7 +54,7 @@ export class Cells implements TextDocumentContentProvider, Disposable {
     return this.proposal;
   }
 
-  /** Edits the selection, or the cell. Gives what was kept. */
+  /** Edits the selection, or the cell. Returns what was kept. */
   async edit(cell: NotebookCell, { selection }: TextEditor): Promise<KeptEdit | undefined> {
     const { document, notebook } = cell;
     const { version } = document;
@@ -100,7 +100,7 @@ export class Cells implements TextDocumentContentProvider, Disposable {
     return { message, uri: notebook.uri, before, after: await textOfNotebook(notebook.uri) };
   }
 
-  /** The server knows the cell as a document of its own as long as it takes. */
+  /** During the request, the server knows the cell as a document of its own. */
   private async ask({ document }: NotebookCell, range: Range, instruction: string, previous?: string): Promise<string | undefined> {
     const uri = String(document.uri);
     const { languageId, version } = document;

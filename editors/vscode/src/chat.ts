@@ -58,11 +58,11 @@ export class ChatView implements WebviewViewProvider, Disposable {
   private wantsTrial = false;
   /** The turn to scroll to. */
   private wantsTurn: number | undefined;
-  /** The draft that the input has; none before the view is ready. */
+  /** The draft in the input; none before the view is ready. */
   private shown: Draft | undefined;
   private readonly subscriptions: Disposable[];
   private readonly form: SetUp;
-  /** It was shown to somebody who has no model yet. */
+  /** It was shown to a person who had no model yet. */
   private wasOffered = false;
 
   constructor(
@@ -91,7 +91,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
     view.webview.options = { enableScripts: true, enableForms: false, enableCommandUris: false, localResourceRoots: [dist] };
     view.webview.onDidReceiveMessage((message: FromView) => void this.receive(message));
     view.onDidChangeVisibility(() => {
-      this.listening &&= view.visible; // what is hidden is thrown away; shown again it says that it is ready
+      this.listening &&= view.visible; // a hidden view is discarded; shown again, it reports that it is ready
     });
     view.onDidDispose(() => {
       if (this.view === view) {
@@ -131,7 +131,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
     try {
       await this.form.open();
     } catch {
-      await this.session.open(); // there is no server, and the view says why
+      await this.session.open(); // there is no server, and the view shows why
     }
   }
 
@@ -279,7 +279,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
   private async send(text: string, now: boolean): Promise<void> {
     const { draft } = this;
     const { editing, attachments: attached } = draft;
-    draft.clear(); // what is typed from now on is the next one
+    draft.clear(); // text typed from now on belongs to the next one
     if (draft.text === "") {
       this.stateChanged();
     } else {
@@ -309,7 +309,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
     await (now ? session.steer({ text, attachments }) : session.prompt({ text, attachments }));
   }
 
-  /** Puts an earlier message into the input, or sends it again from where it stands. */
+  /** Puts an earlier message into the input, or sends it again in its place. */
   private async goBack(id: number, how: "edit" | "again"): Promise<void> {
     const { session } = this;
     const sent = session.sent(id);
@@ -386,7 +386,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
   private reset(): void {
     this.text.reset();
     const { draft } = this;
-    const isOther = draft !== this.shown; // else what is typed meanwhile would be lost
+    const isOther = draft !== this.shown; // otherwise, text typed meanwhile would be lost
     this.shown = draft;
     this.post({ type: "reset", items: this.session.transcript.all(), state: this.state(), ...(isOther && { draft: draft.text }) });
   }
@@ -417,12 +417,12 @@ export class ChatView implements WebviewViewProvider, Disposable {
     });
   }
 
-  /** Who has no model yet needs one before anything else. */
+  /** Without a model, setting one up comes first. */
   private offerSetUp(): void {
     const { state, transcript } = this.session;
     if (state.phase === "no_model" && transcript.isEmpty && this.listening && !this.wasOffered) {
       this.wasOffered = true;
-      void this.form.open(false).catch(() => undefined); // without a server there is another thing to do, which the view says
+      void this.form.open(false).catch(() => undefined); // without a server, something else has to be done, which the view shows
     }
   }
 
@@ -466,7 +466,7 @@ function shortened(text: string): string {
   return line.length > 80 ? `${line.slice(0, 80)}…` : line;
 }
 
-/** Style and script are in the page: while a window starts, each of them would be waited for. */
+/** Style and script are inlined in the page, because loading each of them would delay a starting window. */
 function page(webview: Webview, dist: Uri): string {
   const nonce = randomBytes(16).toString("base64");
   const file = (name: string) => readFileSync(Uri.joinPath(dist, name).fsPath, "utf8");

@@ -78,7 +78,7 @@ export function registerCommands(parts: Parts): Disposable[] {
   return Object.entries(handlers).map(([name, handler]) => commands.registerCommand(`tandem.${name}`, handler));
 }
 
-/** Also where the chat is hidden: the input has the focus. */
+/** Even if the chat is hidden, the input gets focus. */
 async function newSession({ conversations, chat }: Parts): Promise<void> {
   await Promise.all([conversations.renew(), chat.focus()]);
 }
@@ -167,7 +167,7 @@ async function chooseProgram(): Promise<void> {
   }
 }
 
-/** Lets the user choose the session's mode, model or effort; of the model also `others`, which are looked up. */
+/** Lets the user choose the session's mode, model or effort; for the model, also from `others`, which are looked up. */
 async function pick(conversations: Conversations, id: string, title: string, others = noOthers): Promise<void> {
   await conversations.start();
   const session = conversations.current;
@@ -195,7 +195,7 @@ async function pick(conversations: Conversations, id: string, title: string, oth
   }
 }
 
-/** Says why there are no others, and asks for them once more. */
+/** Shows why there are no others, and requests them again. */
 function notListed(error: unknown): QuickPickItem & { value: string } {
   return { label: l10n.t("$(warning) The other models could not be listed: try again"), detail: failure(error).text, value: AGAIN };
 }

@@ -12,9 +12,9 @@ import { fenced } from "./transcript";
 const LABEL_LENGTH = 30;
 
 interface Place {
-  /** The name of the file, and where in it. */
+  /** The name of the file, and the place in it. */
   readonly label: string;
-  /** The same, from the workspace on. */
+  /** The same, relative to the workspace. */
   readonly where: string;
   readonly quoted: string;
 }
@@ -40,7 +40,7 @@ export async function comment(chat: ChatView, hunk?: Hunk): Promise<void> {
   await chat.reveal();
 }
 
-/** A change of a notebook is one of its file, which is JSON: what it did in the cells is quoted. */
+/** A change to a notebook is recorded for its file, which is JSON, so its effect on the cells is quoted. */
 async function placeOf(hunk: Hunk | undefined): Promise<Place | undefined> {
   if (hunk?.hunk !== undefined) {
     const uri = Uri.file(hunk.file.path);

@@ -1,6 +1,6 @@
 /**
- * A commit message from the staged diff, in the input of Source Control. The model sees the document that `git commit --verbose` shows, and writes
- * its first lines. Invariant: what the person wrote there can be had back, and is not written over while they type.
+ * A commit message from the staged diff, in the input of Source Control. The model sees the document that `git commit --verbose` shows, and writes its first
+ * lines. Invariant: what the person wrote there can be restored, and is not overwritten while they type.
  */
 import { randomUUID } from "node:crypto";
 import { commands, type Disposable, extensions, l10n, ProgressLocation, type SourceControl, Uri, window, workspace } from "vscode";

@@ -32,7 +32,7 @@ export interface Attachment {
   readonly block: ContentBlock;
 }
 
-/** Images that a view was told of: it shows them small. */
+/** The images that a view knows, which shows them as thumbnails. */
 const images: ContentBlock[] = [];
 
 export function chips(attachments: readonly Attachment[]): Chip[] {
@@ -116,7 +116,8 @@ function linesAttachment(document: TextDocument, range: Range): Attachment {
   return textAttachment(`${basename(document.fileName)}:${where}`, document.getText(range), uri);
 }
 
-/** A text that is sent along, and is no part of what the person wrote. What is no file has its label for an address, from which it is shown again. */
+/** A text that is sent with the prompt but is not part of what the person wrote. If it is not a file, its address is its label, from which it is shown again.
+/** */
 export function textAttachment(label: string, text: string, uri = label.replaceAll("%", "%25")): Attachment {
   return { label, block: { type: "resource", resource: { uri, mimeType: "text/plain", text } } };
 }
@@ -137,7 +138,7 @@ export async function show(document: TextDocument, column?: ViewColumn): Promise
   }
 }
 
-/** By its name; what is not a file yet with its text. */
+/** By name; if it is not a file yet, with its text. */
 export function fileAttachment(uri: Uri): Attachment {
   const name = basename(uri.path);
   const untitled = workspace.textDocuments.find((document) => document.isUntitled && String(document.uri) === String(uri));

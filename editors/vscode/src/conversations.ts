@@ -16,15 +16,15 @@ import { withoutTry } from "./trial";
 
 const OPEN = "tandem.conversations";
 const NAMES = "tandem.names";
-/** At most this many stay open; then the oldest one that nobody waits for is closed, and stays saved. */
+/** At most this many stay open; beyond that, the oldest idle one is closed and stays saved. */
 const MAX_OPEN = 8;
 
-/** How long after the last keystroke a draft is written down, in milliseconds. */
+/** How long after the last keystroke a draft is saved, in milliseconds. */
 const REST_MS = 200;
 
 interface Remembered {
   readonly current?: string;
-  /** What was written in a new conversation that was shown. */
+  /** The draft of a new conversation that was shown. */
   readonly draft?: string;
   readonly open: readonly { readonly id: string; readonly title: string; readonly pending?: boolean; readonly draft?: string }[];
 }
@@ -38,7 +38,7 @@ interface Open {
   isNews: boolean;
   /** It has something to review. */
   pending?: boolean;
-  /** What was written in it before the window was loaded again. */
+  /** The draft before the window was reloaded. */
   readonly draft?: string;
 }
 
@@ -112,13 +112,13 @@ export class Conversations implements Disposable {
     await this.current.open();
   }
 
-  /** The session that is shown once what was open is restored; the one of before is not shown any more then. */
+  /** The session that is shown once the open ones are restored; the previous one is no longer shown then. */
   async shown(): Promise<Session> {
     await this.restoredOnce();
     return this.current;
   }
 
-  /** Opens a new conversation, with what the configuration is now; the others continue. One that nothing was asked in gives way to it. */
+  /** Opens a new conversation with the current configuration; the others continue. It replaces one without prompts. */
   async renew(): Promise<void> {
     if (this.current.transcript.isEmpty) {
       await this.restoredOnce(); // else what is restored later would take its place
@@ -135,7 +135,7 @@ export class Conversations implements Disposable {
     await session.open();
   }
 
-  /** Has a new conversation carry out the plan in a file, as it is in its editor. */
+  /** Opens a conversation that carries out the plan in a file, as it is in its editor. */
   private async startPlan(path: string): Promise<void> {
     const plan = (await workspace.openTextDocument(path)).getText();
     await this.renew();
@@ -220,7 +220,7 @@ export class Conversations implements Disposable {
     this.timer = setTimeout(() => this.remember(), REST_MS);
   }
 
-  /** Remembers what is open, what is written there, and where there is something to review. */
+  /** Saves which conversations are open, their drafts, and which have something to review. */
   remember(): void {
     clearTimeout(this.timer);
     if (this.restored === undefined) {
@@ -273,7 +273,7 @@ export class Conversations implements Disposable {
     try {
       const session = await this.bringIn(known ?? { id: sessionId, title: "", isNews: false });
       if (this.restoring && session.draft.isEmpty) {
-        session.draft = this.current.draft; // what was written since the window was loaded
+        session.draft = this.current.draft; // what was typed since the window was loaded
         this.current.draft = new Draft();
       }
       this.show(session);

@@ -1,9 +1,9 @@
 /**
- * Reports the editor's problems to the server. After an edit it waits until the problems of the new text have come and rest.
+ * Reports the editor's problems to the server. After an edit, it waits until the problems of the new text have arrived and no longer change.
  *
- * VS Code does not say of which version a report is: one may arrive after an edit and be of the text before. So a report counts once it comes after
- * an answer of the language servers that they gave knowing the edit and says something else than before, or when nothing followed both for a while: a
- * linter inside VS Code reports before any server answers. Who stays silent has not reported.
+ * VS Code does not tell which version a report is for: one may arrive after an edit and be about the previous text. So a report counts once it comes after an
+ * answer of the language servers that they gave knowing the edit and says something else than before, or when nothing followed both for a while: a linter
+ * inside VS Code reports before any server answers. A source that stays silent has not reported.
  */
 import {
   type CancellationToken,
@@ -25,13 +25,13 @@ const SILENCE_MS = 1000;
 const TIMEOUT_MS = 1800;
 const ANSWER_MS = 700;
 const POLL_MS = 25;
-/** VS Code tells of a report so much later. */
+/** How much later VS Code announces a report. */
 const DELAY_MS = 50;
 
 /** When a document was opened or changed last, when the language servers were seen to know that, and when it was reported on since. */
 interface Reported {
   readonly changed: number;
-  /** What was shown then. */
+  /** The problems shown at that time. */
   readonly before: string;
   known?: number;
   at?: number;
@@ -109,7 +109,7 @@ function problemsOf(uri: Uri): string {
   return JSON.stringify(languages.getDiagnostics(uri).map(({ range, message }) => [range, message]));
 }
 
-/** Has the language servers answer something about each changed document. They read its change before. */
+/** Requests something about each changed document from the language servers. To answer, they have to process the change first. */
 async function makeKnown(open: readonly TextDocument[]): Promise<void> {
   const answers = open.map(async ({ uri }) => {
     const document = documents.get(String(uri));
@@ -129,7 +129,7 @@ async function settle(open: readonly TextDocument[], token: CancellationToken): 
   }
 }
 
-/** Until when a report on a document is worth waiting for. */
+/** How long to wait for a report on a document. */
 function worthWaiting({ uri, languageId }: TextDocument): number {
   const document = documents.get(String(uri));
   if (document === undefined || speaks.get(languageId) === false) {

@@ -1,4 +1,4 @@
-/** The line diff of a proposed edit, cut to what a side bar can show; the whole of it opens in the editor's own diff. */
+/** The line diff of a proposed edit, cut to what a side bar can show; the full diff opens in the diff editor. */
 import { structuredPatch, type StructuredPatchHunk } from "diff";
 import type { DiffContent } from "./protocol";
 
@@ -7,7 +7,7 @@ export interface DiffLine {
   readonly text: string;
   /** Its number in the new text; a removed line has none, nor has any where the texts were too different to compare. */
   readonly line?: number;
-  /** Where it differs from the line that it replaces or that replaces it; nothing where little is the same. */
+  /** Where it differs from the line that it replaces or that replaces it; nothing if the two have little in common. */
   readonly changed?: readonly [from: number, to: number];
 }
 
@@ -68,7 +68,7 @@ function withoutBlankRim(lines: DiffLine[]): DiffLine[] {
   return lines.slice(blank(lines[0]) ? 1 : 0, blank(lines.at(-1)) ? -1 : undefined);
 }
 
-/** Lines that replace as many others are compared one by one. */
+/** Lines that replace the same number of lines are compared one by one. */
 function withChanges(lines: readonly DiffLine[]): DiffLine[] {
   const marked = [...lines];
   for (let at = 0; at < lines.length;) {

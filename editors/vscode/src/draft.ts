@@ -1,4 +1,4 @@
-/** The unsent message of a conversation: its text, what is sent along, and the earlier message that it replaces. Pure. */
+/** The unsent message of a conversation: its text, its attachments, and the earlier message that it replaces. Pure. */
 import type { Attachment } from "./context";
 import type { Message } from "./turns";
 
@@ -11,7 +11,7 @@ const EMPTY: Content = { text: "", attachments: [] };
 
 export class Draft {
   private content = EMPTY;
-  /** The turn that begins with the message that is edited, and the draft of before. */
+  /** The turn that begins with the message being edited, and the previous draft. */
   private replaced: { readonly turn: number; readonly before: Content } | undefined;
 
   get text(): string {
@@ -35,7 +35,7 @@ export class Draft {
     return this.replaced?.turn;
   }
 
-  /** In place of one of the same name. */
+  /** Replaces one of the same name. */
   attach(attachment: Attachment): void {
     const others = this.attachments.filter(({ label }) => label !== attachment.label);
     this.content = { ...this.content, attachments: [...others, attachment] };
@@ -57,13 +57,13 @@ export class Draft {
     this.content = { text, attachments };
   }
 
-  /** Ends that, and restores the draft of before. */
+  /** Ends editing, and restores the previous draft. */
   cancelEdit(): void {
     this.content = this.replaced?.before ?? this.content;
     this.replaced = undefined;
   }
 
-  /** It was sent: what is left is the draft of before an edit. */
+  /** It was sent: the draft from before an edit remains. */
   clear(): void {
     this.content = this.replaced?.before ?? EMPTY;
     this.replaced = undefined;

@@ -1,6 +1,6 @@
 /**
- * What a person types between the command of an edit in place and its input: VS Code takes about a tenth of a second to show one, and until then the keys
- * go into the document. Invariant: a text is taken out of the document only if nothing else changed it.
+ * Handles keys typed between the command for an edit in place and its input: VS Code takes about a tenth of a second to show the input, and until then the keys
+ * go into the document. Invariant: text is taken out of the document only if nothing else changed it.
  */
 import { type Disposable, Range, type TextDocumentChangeEvent, type TextEditor, workspace } from "vscode";
 
@@ -31,7 +31,7 @@ export class EarlyTyping implements Disposable {
     this.subscription.dispose();
   }
 
-  /** Takes it out of the document, which is then as it was, and watches no longer. */
+  /** Takes the text out of the document, which is then as it was, and stops watching. */
   async take(): Promise<string | undefined> {
     const { document } = this.editor;
     const count = this.events.length;

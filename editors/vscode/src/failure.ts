@@ -16,7 +16,7 @@ export class StartError extends Error {
 
 export interface Failure {
   readonly text: string;
-  /** The server's words, where the text is not. */
+  /** The server's message, if the text is not that. */
   readonly details?: string;
   readonly remedies: readonly Remedy[];
 }
@@ -47,7 +47,7 @@ export function isAnswer(error: unknown): error is ResponseError<unknown> {
   return error instanceof ResponseError && error.code !== ErrorCodes.PendingResponseRejected;
 }
 
-/** The server cannot do this now, but can do it in another way. */
+/** The server cannot do this now, but there is another way. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof ResponseError && error.code === ErrorCodes.InvalidRequest;
 }

@@ -1,6 +1,6 @@
 /**
- * The context that is sent with each message: the location in the editor, and the problems of its file if enabled. Both are shown as chips that
- * switch them. The server is told the location when the cursor rests, and before each message.
+ * The context that is sent with each message: the location in the editor, and the problems of its file if enabled. Both are shown as chips that toggle them.
+ * The server is told the location when the cursor rests, and before each message.
  */
 import { basename } from "node:path";
 import {
@@ -77,7 +77,7 @@ export class Focus implements Disposable {
     return [textAttachment(counted(found.length), text)];
   }
 
-  /** Tells the server the place now. */
+  /** Sends the place to the server now. */
   async report(): Promise<void> {
     clearTimeout(this.timer);
     const editor = this.shared.has("place") ? fileEditor() : undefined;

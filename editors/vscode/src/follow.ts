@@ -1,4 +1,4 @@
-/** A background command in a terminal of VS Code: its output as it comes. Ctrl+C stops the command; closing the terminal does not. */
+/** A background command in a VS Code terminal: its output as it arrives. Ctrl+C stops the command; closing the terminal does not. */
 import { EventEmitter, l10n, type Terminal, window } from "vscode";
 import type * as protocol from "./protocol";
 import { visible } from "./safe";
@@ -58,7 +58,7 @@ function output(session: Session, id: number) {
   };
 }
 
-/** The text as a terminal takes it: colors stay, and whatever else it has that cannot be seen is shown. */
+/** The text for a terminal: colors stay, and all other invisible characters are made visible. */
 function shown(text: string): string {
   const parts = text.split(COLORS).map((part, index) => (index % 2 === 1 ? part : visible(part)));
   return parts.join("").replaceAll("\n", "\r\n");

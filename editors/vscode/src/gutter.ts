@@ -1,6 +1,6 @@
 /**
- * The text before tandem's pending changes, for the editor's own gutter: there a click shows what was removed. VS Code takes such a text from source
- * controls alone, so there is one as long as something waits for a review.
+ * The text before tandem's pending changes, for the editor's own gutter: a click there shows what was removed. VS Code accepts such a text only from source
+ * control providers, so there is one while changes are pending.
  */
 import { type Disposable, scm, type SourceControl, type Uri } from "vscode";
 import type { Before } from "./before";

@@ -56,7 +56,7 @@ interface Edit {
   readonly document: TextDocument;
   readonly thread: CommentThread;
   lines: Lines;
-  /** While what is typed may go into the document. */
+  /** While typed keys may go into the document. */
   early: EarlyTyping | undefined;
   input?: TextDocument | undefined;
   /** The latest instruction. */
@@ -134,7 +134,7 @@ export class Inline implements Disposable {
     const range = rangeOf(document, lines);
     const early = new EarlyTyping(editor, range.union(editor.selection));
     if (!editor.selection.isEmpty) {
-      editor.selection = new Selection(range.end, range.end); // what is typed replaces nothing there, and this is where the input will be
+      editor.selection = new Selection(range.end, range.end); // keys typed there replace nothing, and the input will be here
     }
     const opened = inputOpened();
     const thread = this.controller.createCommentThread(document.uri, range, []);
@@ -185,7 +185,7 @@ export class Inline implements Disposable {
     return isThere;
   }
 
-  /** Again, when it was typed into meanwhile. */
+  /** Again, if the person has typed into it meanwhile. */
   private async changeInput(edit: Edit, range: Range, text: string): Promise<void> {
     let isChanged = range.isEmpty && text === "";
     while (!isChanged && edit === this.edit && edit.input?.isClosed === false) {
@@ -310,7 +310,7 @@ export class Inline implements Disposable {
     await window.showTextDocument(document);
   }
 
-  /** Makes the edit a part of the conversation, and so of its review. The chat need not be open. */
+  /** Makes the edit part of the conversation, and so of its review. The chat does not have to be open. */
   private async record({ message, uri, before, after }: KeptEdit): Promise<void> {
     try {
       await this.conversations.start();
@@ -393,7 +393,7 @@ export class Inline implements Disposable {
     void commands.executeCommand("setContext", "tandem.inlineReady", isReady);
   }
 
-  /** Marks the lines that would go. */
+  /** Marks the lines that would be removed. */
   private decorate(): void {
     for (const editor of window.visibleTextEditors) {
       editor.setDecorations(this.replaced, editor.document === this.edit?.document ? this.going(this.edit) : []);
@@ -454,7 +454,7 @@ function rangeOf(document: TextDocument, { first, last }: Lines): Range {
   return new Range(first, 0, last, document.lineAt(Math.min(last, document.lineCount - 1)).text.length);
 }
 
-/** In the text as it is: lines that only come are put before the line where they begin, or behind the last one. */
+/** In the current text: lines that are only added go before the line where they begin, or after the last one. */
 function replacement(document: TextDocument, first: number, { line, before, after }: Piece): { range: Range; text: string } {
   const start = first + line;
   if (before.length === 0) {

@@ -1,4 +1,4 @@
-/** The background commands of a session, as the server lists them, with the end of what each printed. */
+/** The background commands of a session, as the server lists them, with the end of their output. */
 import type { JobView } from "./messages";
 import type * as protocol from "./protocol";
 
@@ -51,12 +51,12 @@ export class Jobs {
     this.look();
   }
 
-  /** A message is sent: whoever wrote it has seen what ended before. */
+  /** A message is sent: its author has seen which commands had ended before. */
   settle(): void {
     this.seen = new Set(this.listed.filter((job) => !isRunning(job)).map(({ id }) => id));
   }
 
-  /** Their server is gone, and they are with it. */
+  /** The server is gone, and so are its commands. */
   forget(): void {
     this.dispose();
     this.outputs.clear();

@@ -1,6 +1,6 @@
 /**
- * Answers what the server asks of the editor's language servers: on the buffers as they are, with the result types of LSP. Nothing is applied.
- * A language server that is still starting finds nothing, so the first question about a language is asked again for a while.
+ * Answers the server's requests to the editor's language servers: on the current buffers, with LSP's result types. Nothing is applied. A language server that
+ * is still starting finds nothing, so the first question about a language is asked again for a while.
  */
 import {
   type CallHierarchyIncomingCall,
@@ -33,7 +33,7 @@ import { Converter, type EditorSymbol } from "./lsp";
 /** The server waits 10 s. */
 const STARTING_MS = 8000;
 const AGAIN_MS = 400;
-/** Of LSP: the request was right, and failed. */
+/** LSP's code for a valid request that failed. */
 const REQUEST_FAILED = -32803;
 
 interface Question {
@@ -45,7 +45,7 @@ interface Question {
   readonly lsp: Converter;
 }
 
-/** Gives nothing where no language server knows. */
+/** Returns nothing if no language server has an answer. */
 type Answer = (question: Question) => Promise<unknown>;
 
 const answers: Record<LanguageOp, Answer> = {
@@ -98,7 +98,7 @@ const answers: Record<LanguageOp, Answer> = {
   },
 };
 
-/** What this editor can be asked. */
+/** The operations that this editor supports. */
 export const languageOps = Object.keys(answers);
 
 /** Languages whose servers are known to run. */

@@ -1,4 +1,4 @@
-/** How the server process is found and what it is started with. Nothing of the machine but the clone, so that every platform is tested on one. */
+/** How the server process is found and what it is started with. Depends on nothing of the machine except the clone, so that all platforms are tested on one. */
 import { existsSync } from "node:fs";
 import { join, posix, win32 } from "node:path";
 import { l10n } from "vscode";
@@ -28,7 +28,7 @@ export interface Settings {
 export interface Host {
   readonly platform: NodeJS.Platform;
   readonly home: string;
-  /** The folder of the program that came with the extension; the universal package has none. */
+  /** The folder of the bundled executable; the universal package has none. */
   readonly own: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly isFile: (path: string) => boolean;
@@ -38,7 +38,7 @@ export interface Host {
 
 export type Found = { readonly program: string } | { readonly problem: string; readonly isMissing?: boolean };
 
-/** The program to run: the setting when there is one, else the one that came with the extension, else an installed one. */
+/** The executable to run: the configured one, else the one bundled with the extension, else an installed one. */
 export function findServer(setting: string, host: Host): Found {
   return setting.trim() === "" ? onPath(host) : atSetting(setting.trim(), host);
 }
@@ -64,7 +64,7 @@ function atSetting(setting: string, host: Host): Found {
       };
 }
 
-/** With where Cargo installs programs, which is not on the PATH of every editor. */
+/** Including where Cargo installs programs, which is not on the PATH of every editor. */
 function onPath({ platform, home, env, own, isFile, clone = "" }: Host): Found {
   const windows = platform === "win32";
   const { isAbsolute, join, delimiter } = windows ? win32 : posix;

@@ -9,7 +9,7 @@ import type { Session } from "./session";
 
 /** The scheme of a symbol's link, which only the chat's own Markdown makes. */
 const SYMBOL = "symbol:";
-/** The most files of a set of names: a workspace may have one in each folder. */
+/** The maximum number of files for a set of names: a workspace may have one in each folder. */
 const FOUND = 1000;
 
 /** Opens `http(s)` in the browser after a yes, and a file of the workspace or a definition in it in the editor; nothing else. */
@@ -30,7 +30,7 @@ export function target(href: string): Location {
   return { path: file, ...(line !== undefined && { line: Number(line) }) };
 }
 
-/** Those that name a file of the workspace by its path, or by its name alone. */
+/** The names that mean a file of the workspace, by its path or just by its name. */
 export async function existing(names: readonly string[]): Promise<string[]> {
   const files = names.map((name) => ({ name, path: target(name).path }));
   const alone = [...new Set(files.map(({ path }) => path).filter((path) => !/[\\/]/.test(path)))];

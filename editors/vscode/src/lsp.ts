@@ -1,4 +1,4 @@
-/** What the editor's own commands give, in the types of LSP. */
+/** Converts the results of the editor's own commands to LSP's types. */
 import type {
   CallHierarchyItem,
   DocumentSymbol,
@@ -14,7 +14,7 @@ import type {
 import type * as lsp from "vscode-languageclient";
 import type { LanguageClient } from "vscode-languageclient/node";
 
-/** The editor gives both in one, or the older of the two. */
+/** The editor returns both combined, or the older of the two. */
 export type EditorSymbol = SymbolInformation & Partial<DocumentSymbol>;
 
 export class Converter {

@@ -26,7 +26,7 @@ import { Server } from "./server";
 import { registerReviewCommands } from "./reviewing";
 import { showStatus } from "./status";
 
-/** Ends what runs; set once it does. */
+/** Stops everything that is running; does nothing until something is. */
 let end = async () => {};
 
 export function activate({ extensionUri, globalStorageUri, secrets, subscriptions }: ExtensionContext): void {
@@ -77,7 +77,7 @@ export function activate({ extensionUri, globalStorageUri, secrets, subscription
     }),
   );
   end = async () => {
-    conversations.dispose(); // what the server gives back from now on is kept by the server
+    conversations.dispose(); // from now on, the server keeps the prompts it returns
     await server.dispose();
   };
   if (conversations.arePending) {
@@ -89,7 +89,7 @@ export async function deactivate(): Promise<void> {
   await end();
 }
 
-/** Two windows on the same folder, one after the other, have the same one. VS Code's folder for a workspace can be another one after a reload. */
+/** Two windows on the same folder, one after the other, share it. VS Code's own folder for a workspace can change with a reload. */
 function workspaceId(): string {
   const uri = workspace.workspaceFile ?? workspace.workspaceFolders?.[0]?.uri;
   return createHash("sha256")
@@ -103,7 +103,7 @@ function setContext({ current: { state } }: Conversations): void {
   void commands.executeCommand("setContext", "tandem.waiting", state.phase === "waiting");
 }
 
-/** The server reads its environment when it starts; a running turn is not cut off for it. */
+/** The server reads its environment when it starts; a running turn is not interrupted for that. */
 async function renewServer(conversations: Conversations, goesOn: boolean): Promise<void> {
   if (conversations.isRunning) {
     void offerRestart(conversations, goesOn);

@@ -1,4 +1,4 @@
-/** Marks what is to be reviewed where it is: colored lines, and a line above each hunk to keep or reject it. */
+/** Marks pending changes in place: colored lines, and a line above each hunk to keep or reject it. */
 import {
   CodeLens,
   type CodeLensProvider,
@@ -96,7 +96,7 @@ function decoration(document: TextDocument, hunk: Hunk): DecorationOptions {
   return { range: lines(document, hunk), ...(before !== "" && { hoverMessage }) };
 }
 
-/** Half of a diff, which is in no column by itself, has colors of its own. */
+/** One side of a diff, which is in no column of its own, has its own colors. */
 function isInDiff({ viewColumn }: TextEditor): boolean {
   return viewColumn === undefined;
 }

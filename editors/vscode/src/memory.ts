@@ -1,6 +1,6 @@
 /**
- * What is remembered of a folder from one window to the next, as JSON in a file. It is on the disk when `update` returns. VS Code's own memory of an
- * extension is not: where the window is in a browser, that writes it some time later, and a reload in between forgets what was said last.
+ * State of a folder that outlives a window, as JSON in a file. It is on disk when `update` returns. VS Code's own storage for extensions is not: in a browser
+ * it is written some time later, and a reload in between loses the latest update.
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -30,14 +30,14 @@ export class Memory {
     try {
       mkdirSync(dirname(this.file), { recursive: true });
       writeFileSync(draft, after, { mode: 0o600 });
-      renameSync(draft, this.file); // whoever reads it reads all of it
+      renameSync(draft, this.file); // readers see a complete file
     } catch (error) {
       this.onFailure(error);
     }
   }
 }
 
-/** There is none at first; one that was damaged is as good as none. */
+/** There is none at first; a damaged file counts as none. */
 function read(file: string): Record<string, unknown> {
   try {
     const values: unknown = JSON.parse(readFileSync(file, "utf8"));

@@ -4,7 +4,7 @@ import type { Completion, PermissionOption, PlanEntry, ToolKind, ToolStatus } fr
 
 import type * as wire from "./wire-types";
 
-/** What is sent along with a message. */
+/** An attachment of a message. */
 export interface Chip {
   /** Such as `price.rs:3-7`. */
   readonly label: string;
@@ -17,7 +17,7 @@ export interface UserItem {
   readonly id: number;
   readonly text: string;
   readonly context: readonly Chip[];
-  /** Files and conversation can go back to before it. */
+  /** Files and conversation can be restored to before it. */
   readonly turn?: number;
 }
 
@@ -46,7 +46,7 @@ export interface ToolItem {
   readonly exit?: wire.Exit;
   /** A question of the model's; the output is the answer. */
   readonly isAsked?: boolean;
-  /** Its command runs in the background: how it is, while its server runs. */
+  /** Its command runs in the background: its state, as long as its server runs. */
   readonly background?: Partial<Pick<wire.Job, "state" | "exitCode">>;
   readonly question?: Question;
 }
@@ -77,7 +77,7 @@ export interface NoticeItem {
   readonly remedies: readonly Remedy[];
 }
 
-/** What went wrong, and the ways out that fit. */
+/** What went wrong, and the actions that may help. */
 export interface ErrorItem {
   readonly kind: "error";
   readonly id: number;
@@ -89,7 +89,7 @@ export interface ErrorItem {
 
 export type Remedy = "retry" | "continue" | "undo" | "redo" | "folder" | "model" | "setup" | "build" | "program" | "settings" | "log";
 export type Item = (UserItem | TextItem | ToolItem | PlanItem | NoticeItem | ErrorItem) & {
-  /** It is not part of the conversation any more, until an undo. */
+  /** It is no longer part of the conversation, until an undo. */
   readonly isCut?: boolean;
 };
 
@@ -156,7 +156,7 @@ export type JobView = wire.Job & { readonly output: string };
 export interface WaitingMessage {
   readonly text: string;
   readonly context: readonly Chip[];
-  /** It joins the running turn; else it follows it. */
+  /** It joins the running turn; otherwise, it follows the turn. */
   readonly joins: boolean;
 }
 
@@ -164,7 +164,7 @@ export interface WaitingMessage {
 export interface Command {
   readonly name: string;
   readonly description: string;
-  /** Something may stand behind it. */
+  /** It may take an argument. */
   readonly takesMore: boolean;
 }
 
@@ -180,7 +180,7 @@ export interface Setup {
 export type CodeAction = "copy" | "insert" | "apply" | "run" | "diagram";
 
 export type ToView =
-  /** With a draft where it is not the one that the input has. */
+  /** Includes the draft if it is not the one in the input. */
   | { readonly type: "reset"; readonly items: readonly Item[]; readonly state: ChatState; readonly draft?: string }
   /** Answered with "drawn", and nothing follows before. */
   | { readonly type: "changes"; readonly changes: readonly Change[] }
@@ -237,7 +237,7 @@ export type FromView =
   | { readonly type: "files"; readonly names: readonly string[] }
   /** The text of a code block. */
   | { readonly type: "code"; readonly action: CodeAction; readonly text: string; readonly language: string }
-  /** Of the card with this id; without one, of the view's own error. */
+  /** For the card with this id; without one, for the view's own error. */
   | { readonly type: "remedy"; readonly remedy: Remedy; readonly id?: number }
   | { readonly type: "setup"; readonly what: "models" | "check" | "save"; readonly request: number; readonly values: Setup }
   | { readonly type: "select"; readonly index: number }

@@ -7,7 +7,7 @@ import { type CancellationToken, CancellationTokenSource, l10n } from "vscode";
 import { ResponseError } from "vscode-languageclient/node";
 import type * as wire from "./wire-types";
 
-/** A request in the form of chat completions, as far as VS Code takes it. */
+/** The parts of a chat completions request that VS Code supports. */
 interface Body {
   readonly model: string;
   readonly messages: readonly Message[];
@@ -111,7 +111,7 @@ async function* chunks({ model: name, messages, tools = [] }: Body, token: Cance
 
 const api = vscode as unknown as Api;
 
-/** VS Code knows two roles, and some providers want them to alternate. */
+/** VS Code has two roles, and some providers require them to alternate. */
 function grouped(messages: readonly Message[]): vscode.LanguageModelChatMessage[] {
   const groups: { readonly role: vscode.LanguageModelChatMessageRole; readonly parts: object[] }[] = [];
   for (const message of messages) {

@@ -1,6 +1,6 @@
 /**
- * The next edit. With its final API, VS Code draws inline completions at the cursor only; an edit elsewhere in view is drawn here: the old lines as
- * removed, each with its new text behind it. Invariants: one edit at a time, in the active editor; it is gone as soon as the document changes.
+ * The next edit. With its final API, VS Code draws inline completions at the cursor only; an edit elsewhere in view is drawn here: the old lines as removed,
+ * each followed by its new text. Invariants: one edit at a time, in the active editor; it is gone as soon as the document changes.
  */
 import { commands, type Disposable, Range, Selection, type TextEditor, ThemeColor, window, workspace } from "vscode";
 import type { Middleware } from "vscode-languageclient/node";
@@ -30,7 +30,7 @@ export class NextEdit implements Disposable {
     window.onDidChangeActiveTextEditor(() => this.show(undefined)),
   ];
 
-  /** Leaves to VS Code what is inserted at the cursor. */
+  /** Insertions at the cursor are left to VS Code. */
   readonly provide: NonNullable<Middleware["provideInlineCompletionItems"]> = async (document, position, context, token, next) => {
     const { version } = document;
     const result = await next(document, position, context, token);

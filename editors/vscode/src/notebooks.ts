@@ -1,6 +1,6 @@
 /**
- * Notebooks that are open: the server knows them as the text of their files, unsaved changes included, and an edit of that text changes their cells.
- * One without unsaved changes that VS Code would lay out in another way than its file is left to the file, which VS Code reads again when it changes.
+ * Notebooks that are open: the server knows them as the text of their files, unsaved changes included, and an edit of that text changes their cells. If VS Code
+ * would format an unmodified notebook differently than its file, edits go to the file, which VS Code reloads when it changes.
  */
 import { readFile } from "node:fs/promises";
 import {
@@ -24,7 +24,7 @@ import type { ApplyWorkspaceEditParams, ApplyWorkspaceEditResult, LanguageClient
 import { TextDocument as JsonDocument } from "vscode-languageserver-textdocument";
 
 const TYPE = "jupyter-notebook";
-/** Of the documents that are cells. */
+/** The scheme of documents that are cells. */
 export const CELL_SCHEME = "vscode-notebook-cell";
 /** While a person types or cells run, their text is sent so often: less often if that takes long, at most a tenth of the time. */
 const REST_MS = 200;
@@ -42,11 +42,11 @@ interface Cell {
 }
 
 export class Notebooks implements Disposable {
-  /** What the server knows, by URI. */
+  /** What the server was sent, by URI. */
   private readonly sent = new Map<string, { readonly version: number; readonly text: string }>();
   private readonly changed = new Map<NotebookDocument, NodeJS.Timeout>();
   private last: Promise<unknown> = Promise.resolve();
-  /** Of sending one, in milliseconds. */
+  /** The time it took to send one, in milliseconds. */
   private cost = 0;
   private readonly subscriptions: Disposable[];
 
@@ -64,12 +64,12 @@ export class Notebooks implements Disposable {
     workspace.notebookDocuments.forEach(send);
   }
 
-  /** Whether the server knows it: then it is not to know the same file as another document. */
+  /** Whether the server knows it: then the same file must not be opened as another document. */
   has(uri: Uri): boolean {
     return this.sent.has(this.client.code2ProtocolConverter.asUri(uri));
   }
 
-  /** Once the server knows what is in them now. */
+  /** Resolves once the server has their current content. */
   async settled(): Promise<void> {
     for (const notebook of this.changed.keys()) {
       void this.send(notebook);
@@ -153,7 +153,7 @@ export class Notebooks implements Disposable {
     }
   }
 
-  /** About one that the server knows. */
+  /** A notification about one that the server knows. */
   private async notify(what: string, notebook: NotebookDocument, more: object): Promise<void> {
     const uri = this.uriOf(notebook);
     const known = this.sent.get(uri);
@@ -167,7 +167,7 @@ export class Notebooks implements Disposable {
   }
 }
 
-/** A file that is no text to VS Code: opened as one, it would be there twice. */
+/** A file that is not text to VS Code: opened as text, it would be there twice. */
 export function isNotebook({ path }: Pick<Uri, "path">): boolean {
   return path.toLowerCase().endsWith(".ipynb");
 }
@@ -206,7 +206,7 @@ async function textToSend(notebook: NotebookDocument): Promise<string | undefine
   return notebook.isDirty || text === (await readFile(notebook.uri.fsPath, "utf8")) ? text : undefined;
 }
 
-/** What turns the cells of a file into others: changed sources as edits of their text, all else as new cells. `undefined` if they are others by now. */
+/** What turns the cells of a file into others: changed sources as edits of their text, all else as new cells. `undefined` if the cells have changed since. */
 async function cellEdits(notebook: NotebookDocument, before: string, after: string): Promise<WorkspaceEdit | undefined> {
   const [old, now]: [Cell[], Cell[]] = [JSON.parse(before).cells, JSON.parse(after).cells];
   const bytes = new TextEncoder().encode(after);
@@ -237,7 +237,7 @@ async function cellEdits(notebook: NotebookDocument, before: string, after: stri
   return edit;
 }
 
-/** What makes a document another text. */
+/** The edit that turns a document into another text. */
 function replacement(document: TextDocument, text: string): { range: Range; text: string } {
   const before = document.getText();
   const most = Math.min(before.length, text.length);

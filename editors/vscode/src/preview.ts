@@ -47,7 +47,7 @@ export class Preview implements TextDocumentContentProvider, Disposable {
   }
 }
 
-/** The path keeps the file's name, so that the diff is colored in its language. The text of a notebook's cells is none to VS Code. */
+/** The path keeps the file's name, so that the diff is colored in its language. The text of a notebook's cells has no language in VS Code. */
 function address(diff: DiffContent, id: number, index: number, side: "before" | "after"): Uri {
   const { path } = Uri.file(diff.path);
   return Uri.from({ scheme: SCHEME, path: isNotebook({ path }) ? `${path}.py` : path, query: `${id}/${index}/${side}` });

@@ -20,7 +20,7 @@ import type { DiffContent } from "./protocol";
 import { asDiff, type Piece, piecesOf } from "./rewrite";
 import { visible } from "./safe";
 
-/** The most hunks of a request, and lines of a hunk, that are shown; the diff editor has all. */
+/** How many hunks of a request, and lines of a hunk, are shown at most; the diff editor has all. */
 const MAX_HUNKS = 20;
 const MAX_LINES = 30;
 
@@ -61,7 +61,7 @@ export class Proposed implements Disposable {
     }
   }
 
-  /** A new file has no lines yet to show them at, and a notebook none. */
+  /** A new file has no lines yet to show them at, and neither does a notebook. */
   private threadsOf(diffs: readonly DiffContent[]): CommentThread[] {
     const hunks = diffs.flatMap(({ path, oldText, newText, _meta }) => {
       const uri = Uri.file(path);

@@ -33,7 +33,7 @@ export interface AvailableCommand {
   readonly input?: { readonly hint: string } | null;
 }
 
-/** What can stand for the query behind an `@`. */
+/** A completion of the query after an `@`. */
 export interface Completion {
   readonly insert: string;
   readonly label: string;
@@ -120,7 +120,7 @@ export interface PermissionOption {
   readonly optionId: string;
   readonly name: string;
   readonly kind: "allow_once" | "allow_always" | "reject_once" | "reject_always";
-  /** What choosing it would add. */
+  /** The rule that choosing it would add. */
   readonly _meta?: { readonly tandem?: { readonly rule?: string } };
 }
 
@@ -158,7 +158,7 @@ export type ReviewParams = Omit<wire.Review, "sessionId">;
 export interface DiagnosticsParams {
   /** Empty: all the editor knows. */
   readonly uris: readonly string[];
-  /** They were just changed. */
+  /** The documents have just changed. */
   readonly settled: boolean;
 }
 

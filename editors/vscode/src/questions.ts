@@ -30,7 +30,7 @@ export class Questions {
     });
   }
 
-  /** With a rule in place of the one that the option names, if given. */
+  /** With this rule instead of the option's own, if given. */
   answer(id: number, optionId: string, rule?: string): void {
     this.close(id, { outcome: { outcome: "selected", optionId }, ...(rule !== undefined && { _meta: { tandem: { rule } } }) });
   }
@@ -52,7 +52,7 @@ export class Questions {
     }
   }
 
-  /** The oldest permission request that has such options. An answer to a question of the model's is nothing to permit. */
+  /** The oldest permission request that has such options. Questions from the model do not count: they ask for no permission. */
   first(kind: PermissionOption["kind"]): { id: number; options: PermissionOption[] } | undefined {
     const permits = (option: PermissionOption): boolean => option.kind === kind && !option.optionId.startsWith("answer_");
     const all = [...this.open].map(([id, { options }]) => ({ id, options: options.filter(permits) }));

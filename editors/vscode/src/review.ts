@@ -13,7 +13,7 @@ import { withoutTry } from "./trial";
 /** How long after the last keystroke the hunks are requested again, in milliseconds. */
 const REST_MS = 300;
 
-/** What is to be kept or rejected: a turn, a file of it, or a hunk of that. */
+/** What to keep or reject: a turn, a file of it, or a hunk of that. */
 export interface Part {
   readonly session: Session;
   readonly turn: ReviewedTurn;
@@ -28,7 +28,7 @@ export interface Hunk extends Part {
 
 export class Review implements Disposable {
   private readonly lists = new Map<Session, readonly ReviewedTurn[]>();
-  /** All that were ever listed: what the editor undid, it can redo. */
+  /** All hunks ever listed, because the editor can redo what it undid. */
   private readonly files = new Set<string>();
   private readonly changed = new EventEmitter<void>();
   readonly onChange = this.changed.event;
@@ -115,7 +115,7 @@ export class Review implements Disposable {
     await this.decide(await this.conversations.shown(), { action: "redo" });
   }
 
-  /** Takes files and conversation back to before a turn, which an undo reverts until the next message. */
+  /** Restores files and conversation to before a turn, which an undo reverts until the next message. */
   async restore(session: Session, turn: number): Promise<boolean> {
     const turns = this.lists.get(session)?.filter((one) => one.turn >= turn) ?? [];
     const files = turns.flatMap((one) => one.files);
@@ -156,7 +156,7 @@ export class Review implements Disposable {
     }
   }
 
-  /** Reports what was done, and prominently what was not. What was rejected can be in files that are not open: that offers the way back. */
+  /** Reports what was done, and prominently what was not. Rejected changes may be in files that are not open, so it offers to undo the rejection. */
   private async report(session: Session, { action, hunk }: ReviewParams, { message, left }: Reviewed): Promise<void> {
     const words = `tandem: ${message ?? ""}`;
     if (action === "reject" && hunk == null) {
@@ -191,7 +191,7 @@ export class Review implements Disposable {
     this.take(session, turns);
   }
 
-  /** What is listed as before is not drawn again: a list that is drawn under the pointer closes its menu. */
+  /** An unchanged list is not redrawn, because redrawing it under the pointer closes its menu. */
   private take(session: Session, turns: readonly ReviewedTurn[]): void {
     if (isDeepStrictEqual(turns, this.lists.get(session) ?? [])) {
       return;

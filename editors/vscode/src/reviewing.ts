@@ -19,7 +19,7 @@ export function registerReviewCommands(review: Review, before: Before): Disposab
       await decide(part);
       await before.closeSettled();
     });
-  /** The latest first: it stands on those before it. */
+  /** The latest first, because it builds on the earlier ones. */
   const inEditor = async (use: (part: Part) => Promise<void>) => {
     const shown = before.inEditor.reverse();
     if (shown.length === 0) {
@@ -76,8 +76,7 @@ async function sayNone(review: Review, here = l10n.t("tandem has not changed the
 }
 
 /**
- * Goes to the next or previous change, in the next file when this one has no more. A notebook, or what is no text any more, is one place: its
- * comparison.
+ * Goes to the next or previous change, in the next file when this one has no more. A notebook, or a file that is no longer text, is one place: its comparison.
  */
 async function goTo(review: Review, before: Before, step: 1 | -1): Promise<void> {
   const isText = (path: string) => !isNotebook({ path }) && existsSync(path);

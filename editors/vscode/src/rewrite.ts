@@ -1,4 +1,4 @@
-/** The difference between lines and their replacement, as hunks that can be taken or left out. Pure. */
+/** The difference between lines and their replacement, as hunks that can be included or excluded. Pure. */
 import { diffArrays } from "diff";
 import { fenced } from "./transcript";
 

@@ -31,7 +31,7 @@ export const CUSTOM = "custom";
 const KEY = "tandem.apiKey";
 const keyOf = (provider: string) => (provider === "" ? KEY : `${KEY}.${provider}`);
 
-/** Documents that the server reads beside the files: a commit that is being described. */
+/** Documents that the server reads besides files, such as a commit that is being described. */
 export const COMMIT_SCHEME = "tandem-commit";
 
 export class Server implements Disposable {
@@ -50,7 +50,7 @@ export class Server implements Disposable {
   readonly onTurn = this.turned.event;
   /** A background command of a session began or ended. */
   readonly onJobs = this.jobsListed.event;
-  /** More of the text of the edit in place that runs. */
+  /** More text of the running edit in place. */
   readonly onInline = this.inlined.event;
   /** The process ended, on request or not. */
   readonly onEnd = this.ended.event;
@@ -64,7 +64,7 @@ export class Server implements Disposable {
     private readonly edits: NextEdit,
   ) {}
 
-  /** The answer of the server that runs; asking never starts one. */
+  /** The answer of the running server; a request never starts one. */
   async ask<P, R>(type: RequestType<P, R, void>, params: P, token: CancellationToken): Promise<R | undefined> {
     const client = await this.client?.catch(() => undefined);
     return client?.sendRequest<R>(type.method, params, token);
@@ -102,7 +102,7 @@ export class Server implements Disposable {
     await this.secrets.store(keyOf(provider), key);
   }
 
-  /** Removes the keys of all providers, of former ones too. */
+  /** Removes the keys of all providers, including former ones. */
   async removeApiKeys(): Promise<void> {
     const { providers } = await this.request(protocol.providers, {});
     await Promise.all(["", CUSTOM, ...providers.map(({ name }) => name)].map((name) => this.secrets.delete(keyOf(name))));

@@ -18,7 +18,7 @@ import { triedText, withoutTry } from "./trial";
 import { attachments, type Message, type Outcome, Turns } from "./turns";
 import { wire } from "./wire";
 
-/** The most of a prompt that names its turn. */
+/** How much of a prompt names its turn. */
 const TITLE = 60;
 
 export type SessionEvent =
@@ -34,19 +34,19 @@ export type SessionEvent =
   | { readonly type: "ended"; readonly message: Message }
   /** The server's session is gone, and with it what could be undone. */
   | { readonly type: "forgotten" }
-  /** There is more to undo: a saved session is there again, or an edit in place was kept. */
+  /** There is more to undo: a saved session was loaded, or an edit in place was kept. */
   | { readonly type: "takenUp" }
   /** A message was not sent and returned to the draft. */
   | { readonly type: "returned" };
 
 export class Session implements Disposable {
   readonly transcript: Transcript;
-  /** What is written and not sent. */
+  /** The draft. */
   draft = new Draft();
   /** Its background commands. */
   readonly jobs: Jobs;
   readonly questions = new Questions((id, result) => this.questionClosed(id, result));
-  /** What it is about: the first message, or what the server makes of it. */
+  /** Its title: the first message, or the server's title for it. */
   title = "";
   private id: Promise<string> | undefined;
   /** What `id` resolved to. */
@@ -98,7 +98,7 @@ export class Session implements Disposable {
     return this.current ?? this.lostId;
   }
 
-  /** Something was asked in it. */
+  /** Whether it has had a prompt. */
   get isBegun(): boolean {
     return this.title !== "";
   }
@@ -179,7 +179,7 @@ export class Session implements Disposable {
     this.turns.returnToInput(index);
   }
 
-  /** The first character of a prompt: a local server can begin with what comes before it. */
+  /** The first character of a prompt was typed: a local server can start to process what precedes it. */
   async typingBegan(): Promise<void> {
     const sessionId = this.current;
     if (sessionId !== undefined) {
@@ -245,7 +245,7 @@ export class Session implements Disposable {
     return url ?? undefined;
   }
 
-  /** Has the command that an item shows go on in the background. */
+  /** Moves an item's command to the background. */
   async runInBackground(item: number): Promise<void> {
     await this.server.request(protocol.runInBackground, { sessionId: this.current ?? "", toolCallId: this.transcript.callOf(item) ?? "" });
   }
@@ -332,7 +332,7 @@ export class Session implements Disposable {
     this.problem = undefined;
     this.title ||= message.text;
     if (message !== this.lastMessage) {
-      this.show(message); // tried once more, it stands there already
+      this.show(message); // on a retry, it is already there
     }
     this.lastMessage = message;
     this.costBefore = this.status?.usage?.cost ?? 0;
@@ -389,7 +389,7 @@ export class Session implements Disposable {
     this.options.configured = configOptions;
   }
 
-  /** The server names a turn by its number, which is nowhere on the screen. */
+  /** The server names a turn by its number, which is not shown anywhere. */
   private withTitle(words: string): string {
     return words.replace(/\bturn (\d+)/i, (number: string, turn: string) => {
       const [line = ""] = this.transcript.asked(Number(turn))?.split("\n") ?? [];
@@ -422,7 +422,7 @@ export class Session implements Disposable {
         return lostId;
       } catch (error) {
         if (!isAnswer(error)) {
-          throw error; // there is no server, and another one may go on
+          throw error; // there is no server, and another one may continue
         }
         this.transcript.notice(
           l10n.t("This session could not be resumed: {0} The model no longer sees the messages above.", sentence(error.message)),
@@ -512,7 +512,7 @@ export class Session implements Disposable {
     }
   }
 
-  /** What is said of a turn or of the session stays in the chat; what waits, or lacks a model, is said elsewhere. */
+  /** Notices about a turn or the session stay in the chat; waiting or a missing model is shown elsewhere. */
   private setStatus(status: protocol.StatusParams): void {
     const { state, message } = status;
     const isNotice = state === "running" || state === "ready";

@@ -11,7 +11,7 @@ export class SetUp {
     private readonly post: (message: ToView) => void,
   ) {}
 
-  /** Unasked, it leaves the focus where somebody writes. */
+  /** If it opens by itself, the focus stays where the person is typing. */
   async open(isAsked = true): Promise<void> {
     const { providers } = await this.server.request(protocol.providers, {});
     this.post({ type: "setup", providers, isAsked });
@@ -46,7 +46,7 @@ export class SetUp {
   }
 }
 
-/** The server's own words: who reads them is setting up a model already. */
+/** The server's own message, because the reader is already setting up a model. */
 function inTheForm(error: unknown): string {
   const { text, details } = failure(error);
   return details ?? text;

@@ -1,13 +1,13 @@
-/** What the editor knows beside files and can go along with a message: `@terminal` and `@git`. */
+/** Sources besides files that can be sent with a message: `@terminal` and `@git`. */
 import { commands, env, l10n, window } from "vscode";
 import { repositoryOf } from "./commit";
 import { type Attachment, textAttachment } from "./context";
 import type { Completion } from "./protocol";
 
-/** The most of one, in characters: the end of a terminal, the beginning of a diff. */
+/** The maximum length of one, in characters: the end of a terminal, the beginning of a diff. */
 const MAX = 60_000;
 
-/** How long VS Code has for the clipboard: in a browser it first asks whether it may, and waits. */
+/** How long to wait for the clipboard: in a browser, VS Code first asks for permission. */
 const CLIPBOARD_MS = 5000;
 
 const SOURCES: Readonly<Record<string, { detail: string; read: () => Promise<Attachment> }>> = {
@@ -15,7 +15,7 @@ const SOURCES: Readonly<Record<string, { detail: string; read: () => Promise<Att
   "@git": { detail: l10n.t("the changes that are not committed"), read: () => gitAttachment() },
 };
 
-/** Those that a query behind an `@` may mean. */
+/** The sources that a query after an `@` may mean. */
 export function sourcesFor(query: string): Completion[] {
   const meant = Object.entries(SOURCES).filter(([name]) => name.startsWith(`@${query}`));
   return meant.map(([insert, { detail }]) => ({ insert, label: insert.slice(1), kind: "selection", detail }));
@@ -27,7 +27,7 @@ export function mentionedSources(text: string): Promise<Attachment[]> {
   return Promise.all(named.map(([, source]) => source.read()));
 }
 
-/** The text of the active terminal. There is no other way to it than the clipboard, which is restored. */
+/** The text of the active terminal. The only way to get it is the clipboard, which is restored. */
 export async function terminalAttachment(part: "all" | "selection"): Promise<Attachment> {
   const terminal = window.activeTerminal;
   if (terminal === undefined) {

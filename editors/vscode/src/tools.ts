@@ -10,7 +10,7 @@ const VERSION = "2026-07-28";
 const METHOD_NOT_FOUND = -32601;
 /** How VS Code names the tools of MCP servers. */
 const MCP = "mcp_";
-/** Whose tools need a chat of their own. */
+/** Copilot, whose tools work only in its own chat. */
 const COPILOT = "github.copilot";
 
 interface Tool {

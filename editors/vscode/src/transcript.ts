@@ -102,12 +102,12 @@ export class Transcript {
     }
   }
 
-  /** A passing one holds until something follows: that a request is tried again. */
+  /** A passing notice, such as that a request is retried, stays until something follows. */
   notice(text: string, remedies: readonly Remedy[] = [], isPassing = false): void {
     this.push({ kind: "notice", text, remedies, ...(isPassing && { isPassing }) });
   }
 
-  /** A turn was undone or redone: only the last such notice offers the way back. */
+  /** A turn was undone or redone: only the last such notice offers to revert that. */
   reverted(text: string, back: "undo" | "redo" | undefined): void {
     this.withdraw((remedy) => remedy === "undo" || remedy === "redo");
     this.notice(text, back === undefined ? [] : [back]);
@@ -118,7 +118,7 @@ export class Transcript {
     return this.push({ kind: "error", text, remedies, ...(details !== undefined && { details }) }).id;
   }
 
-  /** Whether a card has this button, still. */
+  /** Whether a card still has this button. */
   offers(id: number, remedy: Remedy): boolean {
     const entry = this.entries.get(id);
     return entry !== undefined && "remedies" in entry && entry.remedies.includes(remedy);
@@ -172,7 +172,7 @@ export class Transcript {
     }
   }
 
-  /** The cards of calls that began them say how they are. */
+  /** The cards of the calls that started them show their state. */
   setJobs(jobs: readonly Job[]): void {
     const before = this.jobs;
     this.jobs = jobs;
@@ -201,7 +201,7 @@ export class Transcript {
     return entry.id;
   }
 
-  /** A question that is no call of the model's has no result: its answer stays. */
+  /** A question that is not a call of the model has no result, so its answer stays. */
   closeQuestion(id: number, chosen?: string): void {
     const entry = this.entries.get(id);
     if (entry?.kind === "tool") {
@@ -231,7 +231,7 @@ export class Transcript {
     return entry?.kind === "tool" ? diffs(entry.call) : [];
   }
 
-  /** Everything, for a view that starts afresh; pending changes are in it. */
+  /** Everything, pending changes included, for a view that starts afresh. */
   all(): Item[] {
     this.changed.clear();
     this.removed.length = 0;

@@ -2,7 +2,7 @@
 
 export const TRY = "/try";
 
-/** What is tried, of a message that begins a trial. */
+/** The prompt in a message that begins a trial. */
 export function triedText(text: string): string | undefined {
   return /^\/try\s+(\S[\s\S]*)$/.exec(text)?.[1];
 }

@@ -137,12 +137,12 @@ export class Turns {
     if (state === "joined") {
       this.join(said);
     } else if (state === "running" || state === "ended") {
-      this.begin(said); // what fails before it runs ends all the same
+      this.begin(said); // a prompt that fails before it runs ends, too
     }
     this.listener?.changed();
   }
 
-  /** Takes a message back that waits for its turn. */
+  /** Withdraws a message that is waiting for its turn. */
   returnToInput(index: number): void {
     const said = this.unsent()[index];
     if (said !== undefined) {

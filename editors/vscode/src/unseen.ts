@@ -1,6 +1,6 @@
 /**
- * Documents that no tab shows, such as files that a turn created, which are opened to find their problems. An edit of one is saved at once: what
- * nobody has open changes on the disk, and no tab with unsaved text appears for it.
+ * Documents that no tab shows, such as files that a turn created, which are opened to find their problems. An edit of one is saved at once: a file that nobody
+ * has open changes on disk, and no tab with unsaved text appears for it.
  */
 import { type TextDocument, window, workspace } from "vscode";
 

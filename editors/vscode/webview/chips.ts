@@ -1,4 +1,4 @@
-/** What is sent along with a message: its label, of an image a small picture. */
+/** The attachments of a message: a label each, and a thumbnail for an image. */
 import type { Chip, ToView } from "../src/messages";
 import { visible } from "../src/safe";
 import { h, type Child } from "./dom";

@@ -54,7 +54,7 @@ export class Slot {
       const held = this.focusable().find((one) => one === document.activeElement);
       this.element.replaceChildren(...render(data).filter((child) => child !== undefined && child !== false));
       if (held !== undefined) {
-        const name = nameOf(held); // never another one in its place: a key meant for the one must not work the other
+        const name = nameOf(held); // never a different one: a key meant for one must not trigger the other
         this.focusable()
           .find((one) => nameOf(one) === name)
           ?.focus();

@@ -15,7 +15,7 @@ export function askForFiles(sendMessage: typeof send): void {
   send = sendMessage;
 }
 
-/** Links the names of files in what was just drawn, and looks up those that may be. */
+/** Links the names of files in newly drawn text, and looks up possible names. */
 export function finishFiles(within: Element): void {
   for (const link of within.querySelectorAll<HTMLElement>(UNLINKED)) {
     const { file = "" } = link.dataset;

@@ -25,7 +25,7 @@ async function show(formula: HTMLElement): Promise<void> {
   try {
     render?.(tex, formula, formula.classList.contains("display"));
   } catch {
-    formula.textContent = source; // what is no formula stays as it was written
+    formula.textContent = source; // text that is not a formula stays as written
   }
 }
 

@@ -175,7 +175,7 @@ export function look(job: Partial<Pick<JobView, "state" | "exitCode">>): { name:
     : { name: "close", says: exitCode == null ? t("exit status unknown") : t("exit code {0}", exitCode) };
 }
 
-/** With the diffs of more files than this, each is folded to a line. */
+/** If there are diffs of more files than this, each is folded to a line. */
 const OPEN_FILES = 4;
 /** With more, the rest of the files is folded to one line. */
 const LISTED_FILES = 10;
@@ -226,7 +226,7 @@ class ToolView implements ItemView {
 
   append(): void {}
 
-  /** Of changes or a command that require approval, what is said of them stands below; a file in the request can be opened where it is named. */
+  /** For changes or a command that require approval, the description is below; a file in the request can be opened where it is named. */
   private drawOutput(shown: string, styles: ToolItem["styles"]): Child[] {
     const { question, command = "", location, diffs } = this.item;
     const at = question === undefined || location === undefined ? -1 : shown.indexOf(location.path);

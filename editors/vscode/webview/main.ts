@@ -95,7 +95,7 @@ list.element.addEventListener("keydown", (event) => event.key === "Enter" && fol
 addEventListener("keydown", ({ key, isComposing }) => key === "Escape" && !isComposing && composer.isBusy && send({ type: "stop" }));
 send({ type: "ready" });
 
-/** VS Code styles the matches of its find widget, which a view does not have. Each element would keep two more styles for them. */
+/** VS Code styles the matches of its find widget, which this view does not have. Each element would carry two more styles for them. */
 function withoutFindMarks(): void {
   const { sheet } = document.querySelector<HTMLStyleElement>("#_defaultStyles") ?? {};
   const layers = [...(sheet?.cssRules ?? [])].filter((rule) => rule instanceof CSSLayerBlockRule);
@@ -159,7 +159,7 @@ function receive(message: ToView): void {
   }
 }
 
-/** What was typed while the page was loaded comes behind the draft. */
+/** Text typed while the page was loading is appended to the draft. */
 function showDraft(draft: string): void {
   const typed = isFresh ? composer.text : "";
   isFresh = false;

@@ -11,14 +11,14 @@ export interface Block {
   readonly type: string;
   readonly markup: string;
   readonly tokens: readonly Token[];
-  /** Its first line, and the one behind its last. */
+  /** Its first line, and the line after its last. */
   readonly start: number;
   readonly end: number;
   /** The number of an ordered list's first item. */
   readonly first: number;
 }
 
-/** Link definitions hold for the rest of an answer, as long as it is short enough to be one. */
+/** Link definitions apply to the rest of an answer, as long as the rest is short enough to be parsed at once. */
 const environment = () => ({});
 
 export function parse(text: string): Token[] {

@@ -142,7 +142,7 @@ export class SetupForm {
 
   private offer({ models, problem }: Extract<Answer, { type: "setupModels" }>): (Node | string)[] {
     this.models.replaceChildren(...models.map(({ id, ...about }) => h("option", { value: id }, details(about))));
-    // Of an endpoint that tandem does not know, the first of several models is any model.
+    // For an endpoint that tandem does not know, the order of the models means nothing.
     const isKnown = models.length === 1 || this.chosen() !== undefined;
     this.suggest((isKnown && models[0]?.id) || "");
     this.problem = problem;

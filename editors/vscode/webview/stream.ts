@@ -7,7 +7,7 @@ import { type Block, blocksOf, itemsOf, parse, render, rowsOf, splitList } from 
 
 /** What to do with the page. */
 export type Step =
-  /** HTML behind what is settled. */
+  /** HTML after the settled part. */
   | { readonly op: "settle"; readonly html: string }
   /** HTML at the end of the list or table that is settled last. */
   | { readonly op: "grow"; readonly html: string }
@@ -22,20 +22,20 @@ const SHORT_STEP = 40;
 /** A line that begins an item, whatever follows; and one that may still become the beginning of one. */
 const ITEM = /^ {0,3}([-*+]|\d{1,9}[.)]) +[^\s*_+-]/;
 const MAY_BE_ITEM = /^\s*([-*+]\s*|\d{1,9}[.)]?\s*)?$/;
-/** The beginning of a line behind an empty one: with it what stands before is complete. */
+/** The beginning of a line after an empty one: it completes the text before. */
 const NEW_BLOCK = /\n[ \t\r]*\n\S/;
 
 type Mode =
   | { readonly kind: "blocks" }
   /** Inside an open code block; `close` matches the line that ends it. */
   | { readonly kind: "fence"; readonly close: RegExp; readonly marker: string }
-  /** Behind a table of which this is the head. */
+  /** After a table with this head. */
   | { readonly kind: "table"; readonly head: string }
-  /** Behind a list of which the rest continues; `next` is the number of its first item there. */
+  /** After a list that the rest continues; `next` is the number of its first item there. */
   | { readonly kind: "list"; readonly type: string; readonly markup: string; next: number };
 
 export class MarkdownStream {
-  /** How many characters were parsed so far, over and over included. */
+  /** How many characters were parsed so far, counting repetitions. */
   parsed = 0;
   private mode: Mode = { kind: "blocks" };
   private rest = "";
@@ -89,7 +89,7 @@ export class MarkdownStream {
     return MAY_BE_ITEM.test(this.rest.slice(this.line));
   }
 
-  /** What came since, except for what may turn out to be the beginning of an item: that does not belong behind the line above. */
+  /** What has arrived since, except text that may turn out to begin an item: that does not continue the line above. */
   private more(): Step[] {
     const text = this.rest.slice(this.written, this.line >= this.shown && this.mayBeItem() ? this.line : undefined);
     this.written += text.length;
@@ -174,7 +174,7 @@ export class MarkdownStream {
     return mode.kind === "list" && mode.type === block?.type && mode.markup === block.markup ? mode.next : undefined;
   }
 
-  /** Renders blocks behind what is settled; the first may go on with the list that stands there. */
+  /** Renders blocks after the settled part; the first may continue the list there. */
   private settle(blocks: readonly Block[]): Step[] {
     const [first, ...others] = blocks;
     if (first === undefined) {
@@ -196,7 +196,7 @@ export class MarkdownStream {
   private shownTail(blocks: readonly Block[]): Step[] {
     this.shown = this.rest.length;
     const last = blocks.at(-1)?.tokens.findLast(({ nesting }) => nesting === 0);
-    this.written = last?.type === "inline" ? this.rest.trimEnd().length : this.shown; // words are shown without the space behind them
+    this.written = last?.type === "inline" ? this.rest.trimEnd().length : this.shown; // words are shown without the space after them
     const [first] = blocks;
     return [{ op: "tail", html: render(blocks, this.continued(first)) }];
   }

@@ -80,7 +80,7 @@ export class Suggestions {
     }
   }
 
-  /** The answer to a request; one that was overtaken is nothing any more. */
+  /** The answer to a request; an outdated one is dropped. */
   offer(request: number, items: readonly Completion[]): void {
     if (request === this.request) {
       const before = this.input.value.slice(0, this.input.selectionStart);
@@ -150,7 +150,7 @@ export class Suggestions {
     }
   }
 
-  /** Puts a suggestion in; `false` when it stands there already, so that Enter sends. */
+  /** Inserts a suggestion; `false` if it is already there, so that Enter sends. */
   private accept(index: number): boolean {
     const suggestion = this.suggestions[index];
     if (suggestion === undefined) {

@@ -1,6 +1,6 @@
 /**
- * Where formulas are in Markdown: `\( \)`, `\[ \]`, `$$ $$`, and `$ $` where it can be no price and no variable of a shell. A formula has no blank
- * line in it, so one that is never closed changes nothing behind its paragraph.
+ * Where formulas are in Markdown: `\( \)`, `\[ \]`, `$$ $$`, and `$ $` where it cannot be a price or a shell variable. A formula has no blank line in it, so
+ * one that is never closed changes nothing behind its paragraph.
  */
 import type { MarkdownIt, StateBlock, StateInline } from "markdown-it";
 
@@ -40,7 +40,7 @@ function inline(state: StateInline, silent: boolean): boolean {
 interface Formula {
   readonly opening: string;
   readonly tex: string;
-  /** Behind its end. */
+  /** The offset after its end. */
   readonly end: number;
 }
 

@@ -2,7 +2,7 @@
 
 export interface Word {
   readonly sigil: "/" | "@";
-  /** What stands between the sigil and the cursor. */
+  /** The text between the sigil and the cursor. */
   readonly query: string;
 }
 

@@ -86,7 +86,8 @@ local function before_final_newline(edit, bufnr, encoding)
   return { range = position.range(count - 1, column, count - 1, column), newText = text }
 end
 
---- A final newline that the file did not have comes as an empty last line, behind which Neovim would write another one.
+--- A final newline that the file did not have arrives as an empty last line, after which Neovim would write another
+--- one.
 ---@param bufnr integer
 local function final_newline(bufnr)
   if not vim.bo[bufnr].eol and #api.nvim_buf_get_lines(bufnr, 1, -1, false) > 0 and api.nvim_buf_get_lines(bufnr, -2, -1, false)[1] == '' then

@@ -1,6 +1,6 @@
---- A permission request where the user sees it: as a preview in the buffers that it would change, in a float that never takes
---- the cursor while the chat shows nothing of its answers, and in the message line.
---- Invariant: what is shown of a request goes with it.
+--- Shows a permission request where the user sees it: as a preview in the buffers that it would change, in a float that
+--- never takes the cursor (while the chat does not show the answers), and in the message line.
+--- Invariant: whatever is shown of a request disappears with it.
 local cells = require('tandem.cells')
 local config = require('tandem.config')
 local permission = require('tandem.permission')
@@ -67,7 +67,7 @@ local function hide_float()
   win = nil
 end
 
---- Shows it in the lower right corner, over nothing that is being edited but the last lines.
+--- Shows it in the lower right corner, where it covers only the last lines of what is being edited.
 ---@param request tandem.Request
 local function show_float(request)
   hide_float()
@@ -95,7 +95,7 @@ local function show_float(request)
   vim.wo[win].winhighlight = 'NormalFloat:Normal,FloatBorder:TandemRequest'
 end
 
---- Shows the open request in a float while the chat shows nothing of its answers.
+--- Shows the open request in a float while the chat does not show its answers.
 ---@return boolean floats
 local function look()
   local now = shown ---@cast now -nil
@@ -118,7 +118,7 @@ function M.show(request, chat, row)
   if config.get().chat.auto_open and not window.find_other(chat) then
     window.open(chat, false)
   end
-  -- What a window shows changes when it is scrolled, and which windows there are.
+  -- Scrolling changes what a window shows, and windows come and go.
   api.nvim_create_autocmd({ 'WinScrolled', 'WinResized', 'WinClosed', 'BufWinEnter', 'TabEnter' }, {
     group = group,
     desc = 'tandem: show the permission request in a float while no window shows it',
@@ -135,7 +135,7 @@ function M.show(request, chat, row)
   end
 end
 
---- Shows no more of a request: it was answered or withdrawn.
+--- Hides a request that was answered or withdrawn.
 ---@param request tandem.Request
 function M.hide(request)
   if not shown or shown.request ~= request then

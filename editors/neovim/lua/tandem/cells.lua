@@ -1,4 +1,4 @@
---- Cells of the screen: how many a text takes, and what of it has room.
+--- Cells of the screen: how many a text takes, and how much of it fits.
 local M = {}
 
 ---@param pieces { [1]: string }[]
@@ -11,7 +11,7 @@ function M.width(pieces)
   return width
 end
 
---- The characters that text begins with, as many as have room.
+--- The first characters of a text, as many as fit.
 ---@param text string
 ---@param room number cells
 ---@return string
@@ -48,7 +48,7 @@ function M.wrap(text, room, most)
   return rows
 end
 
---- The first of these parts, as many as have room, with dots between them.
+--- The first of these parts, as many as fit, with dots between them.
 ---@param parts string[]
 ---@param room number cells
 ---@return string

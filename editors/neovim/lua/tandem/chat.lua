@@ -82,7 +82,7 @@ function Chat:transcript()
   return self.text
 end
 
---- Takes the buffer away: the conversation is over.
+--- Deletes the buffer: the conversation is over.
 function Chat:delete()
   if self.buf and api.nvim_buf_is_valid(self.buf) then
     api.nvim_buf_delete(self.buf, { force = true })
@@ -132,7 +132,7 @@ local function request_keys(request)
   end):totable()
 end
 
---- The keys that are of use now. In insert mode, sending has a key of its own, and the others come after <Esc>.
+--- The keys that are useful now. In insert mode, sending has its own key, and the others need <Esc> first.
 ---@private
 ---@return string[]
 function Chat:keys()
@@ -160,7 +160,7 @@ local function waiting_lines(waiting, room)
   return lines
 end
 
---- Shows the keys after the input's heading, and above it what waits: queued messages, changes to review.
+--- Shows the keys after the input's heading, and above it what is pending: queued messages, changes to review.
 function Chat:show_state()
   if not (self.buf and api.nvim_buf_is_loaded(self.buf)) then
     return
@@ -271,7 +271,7 @@ function Chat:show_turn(number)
   end
 end
 
---- Opens the chat, if that is wanted, and goes to its end, where the answer comes; never enters it.
+--- Opens the chat, if configured, and scrolls to its end, where the answer appears; never enters it.
 function Chat:show()
   local text = self:transcript()
   if config.get().chat.auto_open then
@@ -306,7 +306,7 @@ function Chat:end_turn(failure, stop_reason)
   self.request = nil
   for id, drawn in pairs(self.tools) do
     if drawn.call.status == 'pending' or drawn.call.status == 'in_progress' then
-      self:tool({ toolCallId = id, status = 'failed' }) -- nobody tells any more what became of it
+      self:tool({ toolCallId = id, status = 'failed' }) -- no further report about it will come
     end
   end
   if failure then
@@ -365,7 +365,7 @@ function Chat:stream(kind, delta)
   self.flow:write(delta)
 end
 
---- What streams ends here: something else follows.
+--- Ends the streaming block: something else follows.
 function Chat:settle()
   if self.flow then
     self.flow:finish()
@@ -398,7 +398,7 @@ function Chat:draw_tool(drawn)
   decor.draw(self.buf, self.text, drawn.block, rendered)
 end
 
---- Draws a tool call, or what changed of one.
+--- Draws a tool call, or the changed parts of one.
 ---@param change wire.ToolCall only the fields that changed
 function Chat:tool(change)
   self:transcript()
@@ -412,7 +412,7 @@ function Chat:tool(change)
   self:draw_tool(drawn)
 end
 
---- Draws the calls again whose commands go on in the background: one began or ended.
+--- Redraws the calls whose commands run in the background: one began or ended.
 function Chat:draw_jobs()
   if self.buf and api.nvim_buf_is_loaded(self.buf) then
     for _, drawn in ipairs(self.drawn) do
@@ -423,7 +423,7 @@ function Chat:draw_jobs()
   end
 end
 
---- Draws what depends on the width of the window again.
+--- Redraws what depends on the width of the window.
 function Chat:fit()
   local room = decor.width(self.buf)
   for _, drawn in ipairs(room and self.drawn or {}) do
@@ -436,7 +436,7 @@ function Chat:fit()
   self:show_state()
 end
 
---- The call under a row, of whatever turn.
+--- The call under a row, in any turn.
 ---@param row integer zero-based
 ---@return wire.ToolCall?
 function Chat:call_at(row)
@@ -499,14 +499,14 @@ local draw = {
   end,
 }
 
---- Draws an update; kinds that are not known are ignored, as the protocol wants.
+--- Draws an update; unknown kinds are ignored, as the protocol requires.
 ---@param update wire.SessionUpdate
 function Chat:update(update)
   local how = draw[update.sessionUpdate]
   if how then
     local is_text = how == draw.agent_message_chunk or how == draw.agent_thought_chunk
     if self.flow and not is_text and not self.session.loading then
-      self.flow:flush() -- what came before is seen before
+      self.flow:flush() -- earlier text is shown first
     end
     how(self, update)
   end
@@ -543,7 +543,7 @@ function Chat:covers(block, row)
   return row >= first and row <= last
 end
 
---- Where the tool call under a row points to, of whatever turn.
+--- The location of the tool call under a row, in any turn.
 ---@param row integer zero-based
 ---@return tandem.Place?
 function Chat:location(row)

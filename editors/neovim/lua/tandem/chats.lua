@@ -1,5 +1,5 @@
---- The conversations of the editor: several a workspace root, of which one is the current one.
---- Invariant: a root has a current conversation from the first time it is asked for, and it is one of the root's.
+--- The conversations of the editor: several per workspace root, one of which is current.
+--- Invariant: once it was asked for, a root always has a current conversation, which is one of its own.
 local client = require('tandem.client')
 
 local api = vim.api
@@ -72,7 +72,7 @@ function M.beside(session, step)
   return all[(M.number(session) - 1 + step) % #all + 1]
 end
 
---- Which one of its root a conversation is.
+--- The number of a conversation in its root.
 ---@param session tandem.Session
 ---@return integer
 function M.number(session)
@@ -95,7 +95,7 @@ function M.on_server_exit(root, why, failed)
   end
 end
 
---- Forgets a conversation; the one before it is the current one then.
+--- Forgets a conversation; the one before it becomes the current one.
 ---@param session tandem.Session
 function M.remove(session)
   local chats = by_root[session.root]
@@ -121,7 +121,7 @@ function M.of_chat(bufnr)
   end)
 end
 
---- The conversation of the current buffer: the chat that it is, else the current one of its workspace.
+--- The conversation of the current buffer: its own if it is a chat, else the current one of its workspace.
 ---@return tandem.Session
 function M.current()
   local bufnr = api.nvim_get_current_buf()

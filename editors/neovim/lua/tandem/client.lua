@@ -1,4 +1,4 @@
---- The language client: one server a workspace root, started on first use, attached to the root's files.
+--- The language client: one server per workspace root, started on first use, attached to the root's files.
 --- Invariant: each request for a client gets exactly one callback, with the client or the reason for its failure.
 local config = require('tandem.config')
 
@@ -61,7 +61,7 @@ function M.root(bufnr)
   return vim.b[bufnr].tandem_root or root_of(is_file(bufnr) and api.nvim_buf_get_name(bufnr) or vim.fn.getcwd())
 end
 
---- The root to attach a buffer under, or nil where tandem has no business.
+--- The root to attach a buffer under, or nil if tandem should leave the buffer alone.
 ---@param bufnr integer
 ---@return string?
 function M.attachable(bufnr)
@@ -107,8 +107,8 @@ end
 local handlers = vim.tbl_map(unless_exiting, {
   ['workspace/applyEdit'] = function(_, params, context)
     local client = assert(vim.lsp.get_client_by_id(context.client_id))
-    -- A command may have written the files: buffers without changes of their own are read again instead of edited.
-    -- Neovim gives the text it reads the version of the text before, for which this edit was made.
+    -- A command may have written the files: unmodified buffers are reloaded instead of edited. Neovim gives reloaded
+    -- text the version of the previous text, which this edit was made for.
     if M.reload(client.config.root_dir) then
       return { applied = false, failureReason = 'files changed on disk and were reloaded' }
     end
@@ -175,7 +175,7 @@ function M.claim(client)
   own[client.id] = true
 end
 
---- Whether a client is of somebody else: a language server, as far as the plugin knows.
+--- Whether a client is not tandem's: a language server, as far as the plugin knows.
 ---@param client vim.lsp.Client
 ---@return boolean
 function M.is_foreign(client)
@@ -234,8 +234,8 @@ function M.on_exit(code, signal, id)
   end
 end
 
---- Runs the server so that its end is told once, by the plugin: of one that failed Neovim tells as well, in a message of
---- several lines that waits for a key.
+--- Runs the server so that its end is reported once, by the plugin: Neovim also reports one that failed, in a message
+--- of several lines that waits for a key.
 ---@param settings vim.lsp.ClientConfig
 ---@return vim.lsp.ClientConfig
 local function told_once(settings)
@@ -370,8 +370,8 @@ function M.watch_buffers()
 end
 
 --- A file that was removed and written again, as an undo does, is older than what Neovim has read: `:write` would ask.
---- Neovim notes the new time of a buffer without changes, so the unsaved text steps back for a moment. Where the file
---- says something else than the text that was read, nothing is noted, and the question is right.
+--- Neovim notes the new time of a buffer without changes, so the unsaved text steps back for a moment. If the file
+--- differs from the text that was read, nothing is noted, and the question is justified.
 ---@param bufnr integer
 local function note_time(bufnr)
   local name, current = api.nvim_buf_get_name(bufnr), vim.fn.undotree(bufnr).seq_cur
@@ -383,7 +383,7 @@ local function note_time(bufnr)
   api.nvim_buf_call(bufnr, function()
     local view, ignored = vim.fn.winsaveview(), vim.o.eventignore
     vim.o.eventignore = 'all'
-    -- Step by step, not `:earlier 1f`: that goes past a text that was read again.
+    -- Step by step, because `:earlier 1f` goes past a reloaded text.
     local undone
     while vim.bo.modified and undone ~= vim.fn.undotree().seq_cur do
       undone = vim.fn.undotree().seq_cur
@@ -432,7 +432,7 @@ local function is_stored(bufnr)
   return vim.deep_equal(lines, #stored > 0 and stored or { ending })
 end
 
---- Reads files again that a command changed on disk, where their buffers are unchanged.
+--- Reloads files that a command changed on disk, if their buffers are unchanged.
 ---@param root string
 ---@param is_restored? boolean whether an undo may have written files again
 ---@return boolean found whether there was one

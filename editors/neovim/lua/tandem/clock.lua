@@ -1,7 +1,7 @@
---- Times of the server, which are in UTC, as those of the user's place.
+--- Converts the server's times, which are in UTC, to local time.
 local M = {}
 
---- The local time of a moment, with the summer time of that day and not of today.
+--- The local time of a moment, with daylight saving time as on that day, not as today.
 ---@param stamp? string such as `2026-11-21T11:33:00Z`
 ---@return string empty for what is no time
 function M.local_time(stamp)

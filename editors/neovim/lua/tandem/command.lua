@@ -15,7 +15,7 @@ end
 
 local scopes = { 'hunk', 'file', 'all' }
 
---- What `keep` and `reject` are about.
+--- The scopes of `keep` and `reject`.
 ---@param rest string
 ---@param use fun(scope?: 'hunk'|'file'|'all')
 local function with_scope(rest, use)

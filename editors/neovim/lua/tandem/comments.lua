@@ -15,7 +15,7 @@ local M = {}
 ---@type table<string, tandem.Comment[]> by workspace root
 local by_root = {}
 
---- Adds a comment, shown behind the last of its lines.
+--- Adds a comment, shown after the last of its lines.
 ---@param root string
 ---@param bufnr integer
 ---@param first integer 1-based
@@ -35,7 +35,7 @@ function M.add(root, bufnr, first, last, text)
   table.insert(by_root[root], { bufnr = bufnr, mark = mark, text = text })
 end
 
---- The lines that a comment is about, wherever they are by now.
+--- The current position of the lines that a comment is about.
 ---@param comment tandem.Comment
 ---@return tandem.Selection?
 local function selection(comment)

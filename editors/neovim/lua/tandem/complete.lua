@@ -34,7 +34,7 @@ function M.commands(commands, query)
   end, fitting)
 end
 
---- What can stand for a word, from a conversation that is open.
+--- The completions of a word, from an open conversation.
 ---@param session tandem.Session
 ---@param word tandem.Word
 ---@param callback fun(items: wire.Completion[])

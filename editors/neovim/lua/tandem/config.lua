@@ -1,5 +1,5 @@
---- `vim.g.tandem`: read whenever it is used, checked with clear words, never fatal.
---- An invalid value is replaced by its default, and the error is reported once.
+--- `vim.g.tandem`: read whenever it is used, checked with clear messages, never fatal. An invalid value is replaced by
+--- its default, and the error is reported once.
 local M = {}
 
 ---@class tandem.Config.Chat
@@ -102,7 +102,7 @@ local schema = {
   },
 }
 
---- How many letters must be changed, added or left out to make one word of the other (Levenshtein).
+--- How many letters must be changed, added or removed to turn one word into the other (Levenshtein).
 ---@param from string
 ---@param to string
 ---@return integer

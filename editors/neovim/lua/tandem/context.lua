@@ -1,4 +1,4 @@
---- What goes along with a prompt: the selected text of the buffer, unsaved changes included.
+--- The context sent with a prompt: the selected text of the buffer, unsaved changes included.
 local client = require('tandem.client')
 
 local api = vim.api

@@ -1,5 +1,5 @@
---- `_tandem/diagnostics`: tells the server what Neovim shows of problems. After an edit the answer waits until every
---- language server that reports any has reported on the new text; never where none does.
+--- `_tandem/diagnostics`: reports the problems that Neovim shows. After an edit, the answer waits until every language
+--- server that reports any has reported on the new text; never where none does.
 local client = require('tandem.client')
 local position = require('tandem.position')
 
@@ -117,7 +117,7 @@ local function checkers(bufnr)
   return found, are_done, reported
 end
 
---- How long the reports of a buffer are worth waiting for.
+--- How long to wait for the reports on a buffer.
 ---@param bufnr integer
 ---@return integer milliseconds
 local function remaining(bufnr)
@@ -126,7 +126,7 @@ local function remaining(bufnr)
   return #found > 0 and ends - vim.uv.now() or 0
 end
 
---- Suspends the running coroutine until these buffers were reported on and the reports rest.
+--- Suspends the running coroutine until these buffers have been reported on and no further reports arrive.
 ---@param buffers integer[]
 local function settle(buffers)
   local thread = assert(coroutine.running(), 'a request handler runs in a coroutine')
@@ -141,7 +141,7 @@ local function settle(buffers)
   end
 end
 
---- What is known of the text of a buffer as it is; nil where nothing checks it.
+--- What is known about the current text of a buffer; nil if nothing checks it.
 ---@param bufnr integer
 ---@param diagnostics lsp.Diagnostic[]
 ---@return wire.DocumentDiagnostics?

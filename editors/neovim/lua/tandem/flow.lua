@@ -48,14 +48,14 @@ function Flow:write(delta)
   end
 end
 
---- Draws what came, and highlights it as far as it goes.
+--- Draws what has arrived, and highlights it.
 function Flow:flush()
   if self:draw() then
     self:highlight(true)
   end
 end
 
---- Draws what came.
+--- Draws what has arrived.
 ---@private
 ---@return boolean drawn
 function Flow:draw()
@@ -109,7 +109,7 @@ function Flow:highlight(grows)
   end
 end
 
---- Highlights what was loaded: what is in view at once, then one text after the other, between which keys are handled.
+--- Highlights what was loaded: visible text at once, then one block after the other, handling keys in between.
 ---@param text tandem.Transcript
 function Flow.highlight_loaded(text)
   if not vim.api.nvim_buf_is_loaded(text.buf) then

@@ -1,5 +1,5 @@
---- `_tandem/didFocus`: tells the server which file, place and lines the user looks at.
---- Cheap: sent when the cursor rests or the buffer changes, never twice the same, never while typing.
+--- `_tandem/didFocus`: tells the server which file, position and lines the user is looking at. Cheap: sent when the
+--- cursor rests or the buffer changes, never twice the same, never while typing.
 local client = require('tandem.client')
 local position = require('tandem.position')
 

@@ -16,14 +16,14 @@ function M.level(buf, row)
   return found[2] == row and '>1' or '1'
 end
 
---- Whether Neovim evaluates 'foldexpr' for nothing that changes.
+--- Whether Neovim does not evaluate 'foldexpr' when text changes.
 ---@return boolean
 function M.are_late()
   return vim.fn.mode():find('^[iR]') ~= nil
 end
 
---- Evaluates 'foldexpr' for some rows. In insert mode Neovim does it for no window, nor when that mode ends; a command
---- that is run from there is not in that mode.
+--- Evaluates 'foldexpr' for some rows. In insert mode Neovim does this for no window, not even when the mode ends; a
+--- command run from there is not in that mode.
 ---@param buf integer
 ---@param first integer zero-based
 ---@param last integer inclusive

@@ -1,4 +1,4 @@
---- The prompts of a workspace, oldest first: one file a workspace root, which outlives the editor.
+--- The prompts of a workspace, oldest first: one file per workspace root, which outlives the editor.
 local M = {}
 
 local KEPT = 100

@@ -1,5 +1,5 @@
---- Images in prompts: a pasted image is saved and its path is written into the input; named images are sent along.
---- An image of the workspace needs none of this: `@shot.png` is a mention.
+--- Images in prompts: a pasted image is saved and its path is written into the input; named images are sent with it. An
+--- image of the workspace needs none of this: `@shot.png` is a mention.
 local M = {}
 
 --- The image formats models accept, as on the server.

@@ -116,7 +116,7 @@ function M.on_status(params, client_id)
   local connection = vim.lsp.get_client_by_id(client_id)
   local session = chats.by_id(params.sessionId) or connection and being_opened(connection.config.root_dir)
   if held or not session or (params.sessionId and session.id and session.id ~= params.sessionId) then
-    return -- or it is of one that was left
+    return -- or it belongs to one that was closed
   end
   session.model, session.mode = params.model or session.model, params.mode or session.mode
   session.lacks_model = params.state == 'no_model'

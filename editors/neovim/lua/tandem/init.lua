@@ -1,7 +1,7 @@
 --- tandem in Neovim. Everything a user, a key map or a status line calls is here; the rest is internal.
 local M = {}
 
---- Sets options, the same as in `vim.g.tandem`. Nothing needs it to be called.
+--- Sets options, the same as in `vim.g.tandem`. Calling it is optional.
 ---@param options? table
 function M.setup(options)
   vim.g.tandem = vim.tbl_deep_extend('force', vim.g.tandem or {}, options or {})
@@ -68,8 +68,8 @@ function M.steer(text, selection)
   send('steer', 'Add to the running turn: ', text, selection)
 end
 
---- Changes the selection in place: what comes is shown there, and made when it is accepted. Without a selection, asks
---- for the file to be changed.
+--- Edits the selection in place: the change is shown there, and made when it is accepted. Without a selection, asks the
+--- model to edit the file.
 ---@param instruction? string asked for when absent
 ---@param selection? tandem.Selection default: the visual selection, else the whole buffer
 function M.edit(instruction, selection)
@@ -92,7 +92,7 @@ function M.accept(part)
   return require('tandem.suggest').accept(part)
 end
 
---- Asks for the problems to be fixed that Neovim shows in the selection, or on the line of the cursor.
+--- Asks the model to fix the problems that Neovim shows in the selection, or on the cursor line.
 ---@param selection? tandem.Selection
 function M.fix(selection)
   local context = require('tandem.context')
@@ -280,7 +280,7 @@ function M.keep(scope)
   review():decide('keep', scope or 'hunk')
 end
 
---- Rejects the hunk under the cursor, whatever is being asked.
+--- Rejects the hunk under the cursor, even if a permission request is open.
 function M.reject_hunk()
   M.reject('hunk')
 end
@@ -318,8 +318,7 @@ local function show_chat(chosen)
   require('tandem.window').open(chosen.chat.buf, vim.bo.filetype == 'tandem')
 end
 
---- Begins another chat, which takes what is written and not sent along; the one before goes on. One that was not used
---- is taken.
+--- Starts another chat and moves the unsent input to it; the previous one continues. An unused chat is reused.
 function M.new()
   local current = session()
   if current.began or current.state ~= 'idle' then
@@ -331,7 +330,7 @@ function M.new()
   show_chat(current)
 end
 
---- Has a new chat carry out the plan in a file, as it is in its buffer.
+--- Starts a chat that carries out the plan in a file, as it is in its buffer.
 ---@param path string
 function M.start_plan(path)
   local is_loaded = vim.fn.bufloaded(path) == 1
@@ -406,8 +405,8 @@ local function prompt_here()
   return current, current.chat:prompt_at(in_chat and vim.api.nvim_win_get_cursor(0)[1] - 1 or nil)
 end
 
---- Goes back to before a prompt, files and conversation, and puts it into the input to be edited: the one under the
---- cursor in the chat, else the last one.
+--- Rewinds files and conversation to just before a prompt, and puts it into the input to be edited: in the chat the one
+--- under the cursor, else the last one.
 function M.back()
   local current, prompt = prompt_here()
   current:back_to(prompt, function(prompt)
@@ -416,7 +415,7 @@ function M.back()
   end)
 end
 
---- Goes back to before a prompt and asks it again.
+--- Rewinds to just before a prompt and sends it again.
 function M.regenerate()
   local current, prompt = prompt_here()
   current:back_to(prompt, function(prompt)

@@ -1,4 +1,4 @@
---- An edit in place: the model's replacement grows beside the lines it replaces, and is made hunk by hunk when it is
+--- An edit in place: the model's replacement grows next to the lines it replaces, and is applied hunk by hunk when
 --- accepted.
 --- Invariant: the buffer's text changes only by an acceptance, in one undo step.
 local client = require('tandem.client')
@@ -78,7 +78,7 @@ local function draw(inline, new)
   return drawn
 end
 
---- Scrolls the window until it shows all of the change, or begins with it. It stays where the cursor is elsewhere.
+--- Scrolls the window until it shows the whole change, or starts with it. If the cursor is elsewhere, the window stays.
 ---@param inline tandem.Inline
 local function reveal(inline)
   local row, last = api.nvim_win_get_cursor(0)[1] - 1, inline.first + #inline.old
@@ -86,7 +86,7 @@ local function reveal(inline)
     return
   end
   local view = vim.fn.winsaveview()
-  -- What stands below a row belongs to the next.
+  -- Virtual lines below a row belong to the next one.
   local lines = { start_row = view.topline - 1, end_row = last < api.nvim_buf_line_count(0) and last or nil }
   while lines.start_row < inline.first - 1 and api.nvim_win_text_height(0, lines).all > vim.fn.winheight(0) do
     lines.start_row = lines.start_row + 1
@@ -129,7 +129,7 @@ local function drop(inline, hunk)
   end, inline.hunks)
 end
 
---- Makes hunks; all that is accepted without typing in between is one undo step.
+--- Applies hunks; everything accepted without typing in between is one undo step.
 ---@param inline tandem.Inline
 ---@param hunks tandem.InlineHunk[]
 local function accept(inline, hunks)
@@ -239,7 +239,7 @@ function M.on_update(params)
   end
 end
 
---- Says why an edit failed: the first line of it, and all of it in the chat.
+--- Reports why an edit failed: the first line as a message, all of it in the chat.
 ---@param bufnr integer
 ---@param why string
 local function failed(bufnr, why)

@@ -26,7 +26,7 @@ function Input:written()
   return buf and api.nvim_buf_is_loaded(buf) and self.chat:transcript():input_text() or nil
 end
 
---- After each key. With the first character of a prompt, a local server can begin with what comes before it.
+--- After each key. At the first character of a prompt, a local server can start to process what precedes it.
 function Input:typed()
   local began = self:written() ~= ''
   if began and not self.began then

@@ -1,5 +1,5 @@
 --- The last lines that a background command has printed, as far as it was read.
---- Invariant: the last lines are there, and memory is bounded.
+--- Invariant: the last lines are available, and memory is bounded.
 
 ---@class tandem.JobOutput
 ---@field is_whole boolean it has ended, and nothing is left to read

@@ -14,7 +14,7 @@ function Jobs.new(session)
   return setmetatable({ session = session, listed = {} }, Jobs)
 end
 
---- What the server told of them.
+--- The jobs as the server reported them.
 ---@param jobs wire.Job[]
 function Jobs:take(jobs)
   local before = self:running()
@@ -33,7 +33,7 @@ function Jobs:running()
   end)
 end
 
---- How many run, in words; nothing where none does.
+--- How many are running, in words; nothing if none is.
 ---@return string?
 function Jobs:count()
   local running = self:running()
@@ -62,7 +62,7 @@ function Jobs:request(method, params, answered)
   end)
 end
 
---- Lists them again: the ports change while they run.
+--- Requests the list again, because ports change while commands run.
 ---@param answered fun()
 function Jobs:refresh(answered)
   self:request('_tandem/jobs', {}, function(result)
@@ -82,7 +82,7 @@ function Jobs:output(id, offset, colors, answered)
   self:request('_tandem/jobs/output', { id = id, offset = offset, colors = colors }, answered)
 end
 
---- Asks the server to do something, and says why where it does not.
+--- Sends a request to the server, and shows why if it fails.
 ---@private
 ---@param method string
 ---@param params table
@@ -113,7 +113,7 @@ function Jobs:open(id, port)
   end)
 end
 
---- Has the command of a running call go on in the background.
+--- Moves the command of a running call to the background.
 ---@param call string its id
 function Jobs:run_in_background(call)
   self:act('_tandem/jobs/background', { toolCallId = call }, function(job)
@@ -121,7 +121,7 @@ function Jobs:run_in_background(call)
   end)
 end
 
---- The job as which the command of a call goes on.
+--- The job that the command of a call has become.
 ---@param call wire.ToolCall
 ---@return wire.Job?
 function Jobs:of(call)
@@ -138,7 +138,7 @@ local function duration(milliseconds)
   return minutes < 60 and ('%d min'):format(minutes) or ('%d h %d min'):format(minutes / 60, minutes % 60)
 end
 
---- For how long one has been running, or how it ended.
+--- How long one has been running, or how it ended.
 ---@param job wire.Job
 ---@return string
 function Jobs.describe(job)

@@ -1,4 +1,4 @@
---- The windows of background commands: the list of a session's, and the output of one.
+--- The windows of background commands: a session's list, and the output of one command.
 --- Invariant: the server is asked only about what a window shows.
 local JobOutput = require('tandem.job_output')
 local Jobs = require('tandem.jobs')
@@ -26,7 +26,7 @@ local height = 10
 ---@type table<tandem.Session, tandem.JobsView>
 local views = {}
 
---- Calls back again and again, while a window shows the buffer and as long as there is something to come.
+--- Calls back repeatedly, while a window shows the buffer and more is to come.
 ---@param buf integer
 ---@param look fun(done: fun(goes_on: boolean))
 ---@param ended? fun()
@@ -52,7 +52,7 @@ local function set_lines(buf, lines)
   vim.bo[buf].modifiable = false
 end
 
---- A buffer that goes with its window, and its keys.
+--- A buffer that is deleted with its window, and its keys.
 ---@param session tandem.Session
 ---@param name string
 ---@param keys { [1]: string, [2]: string, [3]: fun() }[]
@@ -102,7 +102,7 @@ local function open_window(buf, where, wrap)
   return win
 end
 
---- What stands above a window: a title, and the keys that have room (evaluated by Neovim while it draws).
+--- The line above a window: a title, and the keys that fit (evaluated by Neovim while it draws).
 ---@return string
 function M.winbar()
   local bar = vim.b.tandem_bar
@@ -132,7 +132,7 @@ local looks = {
   exited = { 'failed', 'TandemFailed' },
 }
 
---- The row of a job: its state as a sign, then for how long it has been running, its ports and the command.
+--- The row of a job: its state as a sign, then how long it has been running, its ports and the command.
 ---@param buf integer
 ---@param row integer
 ---@param job wire.Job
@@ -226,7 +226,7 @@ local function look_again(view)
   end
 end
 
---- Draws the list of a session where it is shown. One that began is looked at from now on.
+--- Draws the list of a session where it is shown. The output of a new command is followed from now on.
 ---@param session tandem.Session
 function M.draw(session)
   local view = views[session]

@@ -7,7 +7,7 @@ local M = {}
 ---@field lhs string
 ---@field desc string
 
---- One line for what each key does, in their order; the first of those that do the same.
+--- One line per action, in order, with the first of the keys for it.
 ---@param keys tandem.Key[]
 ---@return string[]
 local function lines_of(keys)

@@ -1,5 +1,5 @@
---- `_tandem/language`: what the language servers of Neovim know, asked for the model. Nothing is changed here: edits go
---- back to the server, which has them reviewed and made as any other.
+--- `_tandem/language`: queries Neovim's language servers for the model. Nothing is changed here: edits go back to the
+--- server, which treats them like any other edit.
 local marks = require('tandem.marks')
 local position = require('tandem.position')
 
@@ -86,7 +86,7 @@ local function convert(at, uri, from, to)
   return { line = at.line, character = position.converted(line_of(uri, at.line), at.character, from, to) }
 end
 
---- The positions of a result in our encoding, whatever type of the protocol it is.
+--- The positions of a result in our encoding, whatever its type in the protocol.
 ---@param value any
 ---@param uri string of the document that its positions are in, unless something in it says otherwise
 ---@param from string
@@ -225,7 +225,7 @@ local operations = {
   format = { method = 'textDocument/formatting', ask = format },
 }
 
---- The operations that are understood, for the capability.
+--- The supported operations, for the capability.
 ---@return string[]
 function M.operations()
   local names = vim.tbl_keys(operations)
@@ -233,7 +233,7 @@ function M.operations()
   return names
 end
 
---- The servers that know a file which is in no buffer: those of other files of its type.
+--- The servers for a file that is in no buffer: those of other files of its type.
 ---@param filetype string
 ---@return vim.lsp.Client[]
 local function clients_of_type(filetype)
@@ -281,7 +281,7 @@ local function is_empty(result)
   return result == nil or result == vim.NIL or type(result) == 'table' and next(result) == nil
 end
 
---- Asks the servers that know the question's document, one after the other, up to the first that knows something.
+--- Asks the servers of the request's document, one after the other, until one has an answer.
 ---@param question tandem.LanguageQuestion
 ---@param encoding string
 ---@return any result, string? problem

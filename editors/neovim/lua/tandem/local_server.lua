@@ -1,5 +1,6 @@
---- What Neovim itself asks language servers for, answered in this process: completion in the chat, so that
---- `vim.lsp.completion`, blink.cmp and nvim-cmp all offer mentions and commands; hover (`K`) and code actions (`gra`) in files.
+--- Answers requests that Neovim sends to language servers, in this process: completion in the chat, so that
+--- `vim.lsp.completion`, blink.cmp and nvim-cmp all offer mentions and commands; hover (`K`) and code actions (`gra`)
+--- in files.
 local client = require('tandem.client')
 
 local M = {}
@@ -92,7 +93,7 @@ local requests = {
         positionEncoding = 'utf-8',
         completionProvider = { triggerCharacters = { '@', '/', '#' } },
         codeActionProvider = true,
-        -- Before 0.11, each client that knows nothing of a line said so.
+        -- Before 0.11, each client without an answer for a line reported that.
         hoverProvider = vim.fn.has('nvim-0.11') == 1,
       },
       serverInfo = { name = NAME },

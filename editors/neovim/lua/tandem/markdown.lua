@@ -7,7 +7,7 @@ local namespace = api.nvim_create_namespace('tandem.markdown')
 
 local M = {}
 
---- A piece that grows is highlighted up to this size, then again when it is complete.
+--- A growing piece is highlighted up to this size, then again when it is complete.
 local GROWING_BYTES = 4096
 --- A piece larger than this, such as a file that was pasted, is shown without highlights.
 local LARGEST_BYTES = 65536
@@ -20,8 +20,8 @@ function M.is_available()
   return found and parser ~= nil
 end
 
---- Where lines can be cut so that both parts mean the same alone: before a line at the margin that follows an empty one,
---- outside of code.
+--- Where lines can be cut without changing the meaning of either part: before a line at the margin that follows an
+--- empty one, outside of code.
 ---@param lines string[]
 ---@return integer count how many lines stand for good
 ---@return { first: integer, last: integer, open: boolean }[] fences zero-based rows of code blocks, with their fences

@@ -24,7 +24,7 @@ local function lines_of(text)
   return text == '' and {} or vim.split((text:gsub('\r?\n$', '')), '\r?\n')
 end
 
---- The cells that a line of a buffer has in its narrowest window.
+--- The width in cells of a buffer's narrowest window.
 ---@param bufnr integer
 ---@return number
 local function room_of(bufnr)
@@ -66,7 +66,7 @@ end
 
 local placed = 0
 
---- Places a mark with a number of its own: a buffer can have those of several chats, and one that is opened again starts without.
+--- Places a mark with its own number: a buffer can have marks of several chats, and a reopened one starts without any.
 ---@param bufnr integer
 ---@param row integer
 ---@param options vim.api.keyset.set_extmark
@@ -110,7 +110,7 @@ local function draw(change, bufnr, open)
   end
 end
 
---- Takes the marks of these changes out of the buffers.
+--- Removes the marks of these changes from the buffers.
 ---@param changes tandem.Change[]
 function M.clear(changes)
   for _, change in ipairs(changes) do
@@ -135,7 +135,7 @@ function M.draw(changes, open)
   end
 end
 
---- Where a hunk is by now: the zero-based first row, and the one after the last.
+--- The current position of a hunk: its zero-based first row, and the row after its last.
 ---@param change tandem.Change
 ---@return integer first, integer last
 function M.rows(change)

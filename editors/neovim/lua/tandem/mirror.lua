@@ -1,13 +1,13 @@
---- What the server knows of a buffer. Neovim sends changes as ranges, and where a buffer ends in empty lines or is emptied some
---- of them are wrong: where the server would have another number of lines than the buffer, all of the text is sent.
+--- The server's copy of a buffer. Neovim sends changes as ranges, and some are wrong if a buffer ends in empty lines or
+--- is emptied: if the server would have a different number of lines than the buffer, the whole text is sent.
 local api = vim.api
 local M = {}
 
 ---@type table<string, integer> how many line breaks the server knows, by document
 local known = {}
 
---- The version of each document that the server was told last. Neovim's own is one for all servers, and starts again at 0
---- when it opens the document in another one.
+--- The last version of each document that was sent to the server. Neovim counts one version for all servers, and starts
+--- at 0 again when it opens the document in another one.
 ---@type table<string, integer>
 M.versions = {}
 
@@ -24,7 +24,7 @@ local function text_of(bufnr)
   return table.concat(api.nvim_buf_get_lines(bufnr, 0, -1, false), ending) .. (vim.bo[bufnr].eol and ending or '')
 end
 
---- A notification as it is to be sent.
+--- The notification to send.
 ---@param method string
 ---@param params table
 ---@return table

@@ -3,7 +3,7 @@ local client = require('tandem.client')
 
 local M = {}
 
---- The origins of lines, from the server that runs; asking never starts one.
+--- The origins of lines, from the running server; a query never starts one.
 ---@param params { textDocument: lsp.TextDocumentIdentifier }
 ---@param range lsp.Range
 ---@param callback fun(origins: wire.Origin[])

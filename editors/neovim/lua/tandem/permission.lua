@@ -1,7 +1,7 @@
 --- Permission requests: one at a time, the safe choice first, never taking the cursor, never blocking the stream. Each
 --- waits inside the coroutine in which Neovim runs a request handler.
---- Invariants: every request is answered exactly once, by a choice or by "cancelled"; a key that was pressed before it
---- could be read answers nothing.
+--- Invariants: every request is answered exactly once, by a choice or by "cancelled"; a key pressed before the request
+--- could be read never counts as an answer.
 local typed = require('tandem.typed')
 
 local M = {}
@@ -19,7 +19,7 @@ local queue = {}
 
 local order = { reject_once = 1, reject_always = 2, allow_once = 3, allow_always = 4 }
 
---- The refusals first, then what allows least.
+--- Refusals first, then the options that allow least.
 ---@param options wire.PermissionOption[]
 ---@return wire.PermissionOption[]
 function M.sorted(options)
@@ -27,7 +27,7 @@ function M.sorted(options)
   for index, option in ipairs(vim.deepcopy(options)) do
     ranked[index] = { option = option, rank = order[option.kind] or 5, index = index }
   end
-  table.sort(ranked, function(a, b) -- of the same kind, what the server named first comes first: it allows less
+  table.sort(ranked, function(a, b) -- within a kind, in the server's order: the first allows least
     return a.rank < b.rank or (a.rank == b.rank and a.index < b.index)
   end)
   return vim.tbl_map(function(entry)
@@ -169,7 +169,7 @@ local function choose_answer(request, answers)
   end)
 end
 
---- Answers the open request with the first option of these kinds; a question from the model by a choice.
+--- Answers the open request with the first option of these kinds; for a question from the model, lets the user choose.
 ---@param ... string option kinds, the best first
 ---@return string? problem why it was not answered
 function M.answer(...)

@@ -22,7 +22,7 @@ end
 ---@return integer
 function M.converted(line, column, from, to)
   local low, high = 0, vim.fn.strchars(line)
-  while low < high do -- the first character that ends at the column or behind it
+  while low < high do -- the first character that ends at or after the column
     local middle = math.floor((low + high) / 2)
     if M.units(vim.fn.strcharpart(line, 0, middle), from) < column then
       low = middle + 1

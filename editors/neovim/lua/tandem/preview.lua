@@ -1,5 +1,5 @@
---- What an edit is going to do, shown in its buffer before it is allowed: lines that go are marked, lines that come stand
---- below them as virtual lines. The text is not touched.
+--- Shows in its buffer what an edit will do before it is allowed: removed lines are marked, added lines follow as
+--- virtual lines. The text is not touched.
 local marks = require('tandem.marks')
 local render = require('tandem.render')
 
@@ -36,7 +36,7 @@ end
 ---@field count integer rows that go
 ---@field lines string[] that come
 
---- What turns some lines into others.
+--- The hunks that turn some lines into others.
 ---@param from string[]
 ---@param to string[]
 ---@return tandem.PreviewHunk[]
@@ -52,8 +52,9 @@ function M.hunks(from, to)
   end, found --[[@as integer[][] ]])
 end
 
---- Where rows that go are highlighted: below the syntax, whose colors stay readable on a background. In a color scheme
---- without one, such as the default, only the text's own color tells, which is then above the syntax and its semantic tokens.
+--- The priority of the highlight for removed rows: below the syntax, whose colors stay readable on a background. If the
+--- color scheme has no background for it, such as the default, only the text's color shows it, so it goes above the
+--- syntax and semantic tokens.
 ---@return integer priority
 local function removed_priority()
   local group = api.nvim_get_hl(0, { name = 'TandemReviewDelete', link = false })

@@ -8,7 +8,7 @@ local function is_forced()
   return vim.fn.histget('cmd', -1):find('!%s*$') ~= nil
 end
 
---- Neovim goes on when the window that was to be closed is gone: another one takes its place and its buffer.
+--- Neovim continues if the window to be closed is gone: another one takes its place and its buffer.
 local function stay()
   local win = api.nvim_get_current_win()
   vim.cmd('noautocmd split')

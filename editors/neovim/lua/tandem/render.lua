@@ -1,4 +1,4 @@
---- What the server sends as lines of text with highlights. Pure: no buffer, no window.
+--- Renders what the server sends as lines of text with highlights. Pure: no buffer, no window.
 local cells = require('tandem.cells')
 
 local M = {}
@@ -42,8 +42,8 @@ local function whole_lines(text)
   return (text == '' or vim.endswith(text, '\n')) and text or text .. '\n'
 end
 
---- A line that does not change, cut where it is longer than anybody reads. One that changes is shown whole: it is what is
---- allowed or not.
+--- A line that does not change, truncated if it is too long to read. A line that changes is shown in full, because the
+--- user decides about it.
 ---@param line string
 ---@return string
 local function context_line(line)
@@ -145,7 +145,7 @@ local function last(lines, count)
   return vim.list_extend({ '…' }, vim.list_slice(lines, #lines - count + 1))
 end
 
---- Whether the user did not allow a call, which its title says.
+--- Whether the user did not allow a call, which its title shows.
 ---@param call wire.ToolCall
 ---@return boolean
 local function is_rejected(call)
@@ -186,9 +186,9 @@ local function tool_body(call, live, asked)
     body.fold = status == 'completed' or (status == 'failed' and output == 0)
     return body, { { '  ' }, { '+' .. added, 'TandemAdd' }, { ' ' }, { '−' .. removed, 'TandemDelete' } }
   elseif output > 0 and not asked then
-    -- Why a command failed is seen; a long reason for another call to fail tells the model what to do.
+    -- The reason why a command failed is shown; for other calls, a long reason is advice for the model.
     local is_seen = status == 'failed' and (call.kind == 'execute' or output <= M.max_reason_lines)
-    -- Of a question to the user, the answer is seen.
+    -- For a question to the user, the answer is shown.
     body.fold = not live and not is_seen and call.kind ~= 'think'
     if is_seen and output > M.max_failed_lines then
       body.fold = M.max_failed_lines + 1 -- and the fence
@@ -198,7 +198,7 @@ local function tool_body(call, live, asked)
   return body, {}
 end
 
---- How a command ended or goes on, where that is not what one expects.
+--- How a command ended or continues, if that is not as expected.
 ---@param call wire.ToolCall
 ---@param job? wire.Job as which its command goes on
 ---@return string?

@@ -69,7 +69,7 @@ function Review:draw()
   self:fill_list()
 end
 
---- What a hunk does: its first new line that is not blank, else the first that it removed.
+--- A summary of a hunk: its first new line that is not blank, else the first removed line.
 ---@param change tandem.Change
 ---@return string
 local function summary(change)
@@ -83,7 +83,7 @@ local function summary(change)
   return ('+%d -%d  %s'):format(change.hunk.new.count, change.hunk.old.count, vim.trim(line:sub(2)))
 end
 
---- Whether the quickfix list that is shown is ours.
+--- Whether the quickfix list on display is ours.
 ---@return boolean
 function Review:has_list()
   return self.list ~= nil and vim.fn.getqflist({ id = 0 }).id == self.list
@@ -195,12 +195,12 @@ function Review:act(action, selection)
   end)
 end
 
---- What reverts an undo or a redo; the chat says so. Going back to before a turn shows there by itself.
+--- Tells in the chat how to revert an undo or a redo. A restore is visible there anyway.
 local way_back = { undo = ':Tandem redo reapplies it', redo = ':Tandem undo undoes it' }
 
---- Undoes the last turn that has changes, reapplies what the last undo undid, or goes back to before a turn; says what
---- was left, and why. One at a time: what follows an answer walks through the texts of a buffer, and the server would see
---- the next one in them.
+--- Undoes the last turn that has changes, reapplies what the last undo undid, or restores the state before a turn;
+--- reports what was left, and why. One at a time: handling an answer steps through the undo states of a buffer, and the
+--- server would apply the next request to one of them.
 ---@param action 'undo'|'redo'|'restore'
 ---@param turn? integer
 ---@param callback? fun()
@@ -342,7 +342,7 @@ function Review:toggle()
   end)
 end
 
---- Goes to the next or previous hunk, in the next file when this one has no more.
+--- Goes to the next or previous hunk; after the last one of a file, in the next file.
 ---@param step 1|-1
 function Review:jump(step)
   if #self.changes == 0 then

@@ -1,10 +1,10 @@
 --- Messages to the user. Neovim's own vim.notify() stops the editor with "Press ENTER" when a message takes more than
---- the last line, so it gets what fits there (the chat has all of it); one that a plugin put there gets everything.
+--- the last line, so it gets what fits there (the chat has all of it); a plugin's replacement for it gets everything.
 
 local is_builtin = require('tandem.builtin')
 local cells = require('tandem.cells')
 
---- The first line of a text, as much of it as has room.
+--- The first line of a text, as much of it as fits.
 ---@param text string
 ---@param room integer cells
 ---@return string
@@ -24,8 +24,8 @@ return function(message, level)
   if vim.o.cmdheight > 0 then
     return vim.notify(one_line(message, vim.v.echospace), level)
   end
-  -- Without a line of its own, an error or what is said below a command waits for a key, and the status line, which is
-  -- drawn again when the state changes, hides what was said before.
+  -- Without a message line, an error or a message after a command waits for a key, and the status line, which is
+  -- redrawn when the state changes, hides earlier messages.
   vim.defer_fn(function()
     vim.notify(one_line(message, vim.v.echospace), math.min(level, vim.log.levels.WARN))
   end, 200)

@@ -125,7 +125,7 @@ function Session:open(callback)
   end
 end
 
---- Sends a request once the session is open; says what fails.
+--- Sends a request once the session is open; reports failures.
 ---@param method string
 ---@param params table
 ---@param callback fun(result: any)
@@ -217,7 +217,7 @@ function Session:after_loading(say_it)
   return self.coming ~= nil
 end
 
---- Asks; behind the running turn if there is one.
+--- Sends a prompt; it is queued if a turn is running.
 ---@param text string
 ---@param selection? tandem.Selection
 function Session:prompt(text, selection)
@@ -229,7 +229,7 @@ function Session:prompt(text, selection)
   end
 end
 
---- Adds a message to the running turn; without one, asks.
+--- Adds a message to the running turn; without one, sends it as a prompt.
 ---@param text string
 ---@param selection? tandem.Selection
 function Session:steer(text, selection)
@@ -269,8 +269,8 @@ function Session:send(method, message)
   end)
 end
 
---- A message without a turn: where nothing else is going on its failure is shown as that of a turn, and it is back in
---- the input, to be sent again.
+--- A message that did not get a turn. If nothing else is going on, its failure is shown like that of a turn, and the
+--- message returns to the input.
 ---@param message tandem.Message
 ---@param err? { message: string }
 function Session:not_sent(message, err)
@@ -286,7 +286,7 @@ function Session:not_sent(message, err)
   self:rest()
 end
 
---- Nothing runs or waits any more.
+--- Nothing is running or queued any more.
 function Session:rest()
   if not self.turns:any() then
     self.state = 'idle'
@@ -397,7 +397,7 @@ function Session:finish(err, reason)
   status.event('TandemTurnEnd', self, { stop_reason = not err and reason or nil, error = err and err.message })
 end
 
---- Marks the changes of the turn, and has the chat name them.
+--- Marks the changes of the turn, and lists them in the chat.
 function Session:look_at_changes()
   if not self.id then
     return

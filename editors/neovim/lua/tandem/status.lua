@@ -69,7 +69,7 @@ function M.describe(session, room)
   return cells.first(vim.list_extend({ state }, details(session)), math.max(room or math.huge, vim.fn.strdisplaywidth(state)))
 end
 
---- What of a winbar has room: always the state, then as many of the details as fit, then the name of the workspace.
+--- The parts of a winbar that fit: always the state, then as many details as possible, then the name of the workspace.
 ---@param state string
 ---@param title string
 ---@param parts string[] the most important first
@@ -93,7 +93,7 @@ function M.winbar()
   local highlight = ({ idle = 'TandemIdle', running = 'TandemRunning', waiting = 'TandemPending' })[session.state]
   local chats = require('tandem.chats')
   local count = #chats.of_root(session.root)
-  -- Which of several chats this is matters more than what gives way in a narrow window.
+  -- The number of the chat matters more than what is dropped in a narrow window.
   local number = count > 1 and (' %d/%d'):format(chats.number(session), count) or ''
   local state = ' ' .. activity(session) .. number
   local title, rest = M.fit(state, vim.fs.basename(session.root), details(session), api.nvim_win_get_width(0))

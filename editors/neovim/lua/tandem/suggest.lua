@@ -50,7 +50,7 @@ local function show(edit)
   })
 end
 
---- Takes edits out of the answers that Neovim would show.
+--- Removes edits from the answers that Neovim would show.
 ---@param client vim.lsp.Client
 local function take_edits(client)
   local request = client.request
@@ -78,7 +78,7 @@ local function take_edits(client)
   end
 end
 
---- Makes the edit that is shown.
+--- Applies the edit on display.
 ---@return boolean there is one
 local function accept_edit()
   local edit = next_edit

@@ -117,7 +117,7 @@ local function read(buf, row, line)
   end, spans(line))
 end
 
---- The lines of a cell in a column of some width: it is cut at blanks, and words that are longer anywhere.
+--- The lines of a cell in a column of this width: broken at blanks, or anywhere within longer words.
 ---@param cell tandem.Cell
 ---@param width integer
 ---@return tandem.Cell[]
@@ -149,7 +149,7 @@ local function wrap(cell, width)
   return lines
 end
 
---- The widths of columns in a window: the widest ones share what the others leave, and as few words as possible are cut.
+--- The widths of columns in a window: the widest ones share what the others leave, and as few words as possible are broken.
 ---@param natural integer[]
 ---@param words integer[] the longest word of each
 ---@param room number cells of a line
@@ -310,7 +310,8 @@ function M.redraw(buf)
   end
 end
 
---- Shows the text of a table whose fold was opened, and draws one whose fold was closed: no event tells.
+--- Shows the text of a table whose fold was opened, and draws one whose fold was closed, since there is no event for
+--- that.
 ---@param buf integer
 local function look_at_folds(buf)
   for _, range in ipairs(all(buf)) do

@@ -66,8 +66,8 @@ function Transcript:followers()
   end, vim.fn.win_findbuf(self.buf))
 end
 
---- Shows the end at the bottom of a window again, after lines above it went away: the editor alone would leave it at the top,
---- and everything that is added then stands above what is seen.
+--- Shows the end at the bottom of a window again after lines above it were removed: Neovim would leave it at the top,
+--- and text added later would be above the visible part.
 ---@param win integer
 local function show_end(win)
   api.nvim_win_call(win, function()
@@ -82,7 +82,7 @@ end
 function Transcript:scroll()
   local last = api.nvim_buf_line_count(self.buf)
   for _, win in ipairs(self:followers()) do
-    -- What 'w$' says of a line that begins to wrap is true after the next redraw.
+    -- For a line that begins to wrap, 'w$' is correct only after the next redraw.
     if api.nvim_win_get_cursor(win)[1] < last or vim.fn.line('w$', win) < last then
       show_end(win)
     end
@@ -293,7 +293,7 @@ function Transcript:reset(title, heading)
   vim.iter(vim.fn.win_findbuf(self.buf)):each(show_end)
 end
 
---- Notes the text of a buffer that is being deleted, with all that is drawn in it.
+--- Saves the text of a buffer that is being deleted, with everything drawn in it.
 function Transcript:save()
   self.saved = { lines = api.nvim_buf_get_lines(self.buf, 0, -1, false), marks = {} }
   for name, namespace in pairs(api.nvim_get_namespaces()) do
@@ -302,7 +302,7 @@ function Transcript:save()
   end
 end
 
---- Goes on in another buffer.
+--- Continues in another buffer.
 ---@param buf integer
 ---@return boolean moved
 function Transcript:move(buf)

@@ -1,7 +1,7 @@
---- When the user began what is being typed: a key of a moment that began before a request was there is no answer to it.
+--- When the user began to type: a key of a burst that began before a request appeared does not answer it.
 local M = {}
 
---- Keys with no longer pause between them are one moment.
+--- Keys without a longer pause between them are one burst.
 local PAUSE_MS = 700
 
 local began, last = nil, -PAUSE_MS ---@type number?, number

@@ -109,7 +109,7 @@ local function yank_code()
   say(('Yanked %d line%s'):format(#lines, #lines == 1 and '' or 's'))
 end
 
---- Has the running command under the cursor go on in the background, or the only one.
+--- Moves the running command under the cursor, or the only one, to the background.
 local function run_in_background()
   local current = session()
   local call = current.chat:running_command(api.nvim_win_get_cursor(0)[1] - 1)
@@ -326,7 +326,7 @@ local function placement()
   return { split = split, win = -1, [beside and 'width' or 'height'] = math.max(1, math.min(size, total - 2)) }
 end
 
---- Gives a window its part of the screen.
+--- Gives a window its share of the screen.
 ---@param win integer
 local function set_size(win)
   local wanted = placement()
@@ -409,7 +409,7 @@ function M.find_other(buf)
   end)
 end
 
---- Puts a chat into a window, with the options that it wants.
+--- Shows a chat in a window, with the options it needs.
 ---@param win integer
 ---@param buf integer
 local function put(win, buf)
@@ -423,7 +423,7 @@ local function put(win, buf)
   api.nvim_win_set_cursor(win, { api.nvim_buf_line_count(buf), 0 })
 end
 
---- A window where the settings want it; the cursor stays.
+--- Opens a window where the settings place it; the cursor stays.
 ---@param buf integer
 ---@return integer win
 local function open_window(buf)
