@@ -223,6 +223,38 @@ fn the_inputs_of_the_action_are_on_its_page() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
+/// The runner takes `::add-mask::x` at the beginning of a line, and `##[add-mask]x` anywhere, for a command.
+#[cfg(unix)]
+#[test]
+fn the_runner_of_the_action_takes_no_commands_from_a_model() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let action = text("action.yml");
+    let (_, script) = action.rsplit_once("run: |\n").unwrap();
+    for code in [0, 1] {
+        let temp = tempfile::tempdir().unwrap();
+        fs::create_dir(temp.path().join("tandem")).unwrap();
+        let program = temp.path().join("tandem/tandem");
+        let says = format!("#!/bin/sh\necho '##[add-mask]x' >&2\necho answer\nexit {code}\n");
+        fs::write(&program, says).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut bash = std::process::Command::new("bash");
+        bash.args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script]);
+        let log = bash
+            .env("RUNNER_TEMP", temp.path())
+            .env("GITHUB_OUTPUT", temp.path().join("output"))
+            .env("GITHUB_STEP_SUMMARY", temp.path().join("summary"))
+            .envs([("PROMPT", "hi"), ("MAX_COST", "1.00")])
+            .output()
+            .unwrap();
+        assert_eq!(log.status.code(), Some(code), "{log:?}");
+        let shown = String::from_utf8(log.stdout).unwrap();
+        let token = shown.lines().last().unwrap().trim_matches(':');
+        assert!(token.len() == 32, "{shown}");
+        let expected = format!("::stop-commands::{token}\n##[add-mask]x\n::{token}::\n");
+        assert_eq!((shown, log.stderr), (expected, Vec::new()));
+    }
+}
+
 /// The text of all files in a folder.
 fn whole(folder: &Path) -> String {
     let entries = fs::read_dir(folder).unwrap();
