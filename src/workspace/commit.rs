@@ -15,10 +15,13 @@ use super::disk::{self, Content};
 use super::documents::Document;
 use super::edit::Outcome;
 use super::seen::Known;
-use super::{Change, FileChange, FileError, OnDisk, Source, Workspace, WorkspacePath};
+use super::{Change, EditorError, FileChange, FileError, OnDisk, Source, Workspace, WorkspacePath};
 use super::{editor, notebook};
 use crate::domain::Stored;
 use crate::text::line_breaks;
+
+/// What the model is told of it.
+const LEFT: &str = "the editor left something else in the file than it was sent, as a formatter does; read the file before the next edit";
 
 /// How often a change is attempted while the text keeps changing.
 const ATTEMPTS: usize = 4;
@@ -27,6 +30,8 @@ const ATTEMPTS: usize = 4;
 enum Attempt {
     /// Done, with a note for the model.
     Done(Option<&'static str>),
+    /// The editor left this in the file, or removed it; whether it reported an error.
+    Left(Option<Content>, bool),
     /// The text had changed, as described; nothing was written.
     Again(String),
 }
@@ -102,10 +107,7 @@ async fn commit_locked(
         {
             return Ok(plan.change);
         }
-        match now
-            .attempt(workspace, path, &plan.outcome, change.stored())
-            .await?
-        {
+        match now.attempt(workspace, path, &plan.outcome, change).await? {
             Attempt::Done(note) => {
                 if let Place::Document(_) = now.place {
                     // The editor will save it as it is stored.
@@ -128,11 +130,33 @@ async fn commit_locked(
                 plan.change.notes.extend(note.map(str::to_owned));
                 return Ok(plan.change);
             }
+            Attempt::Left(left, has_failed) => {
+                plan.change.leave(left, has_failed);
+                return Ok(plan.change);
+            }
             Attempt::Again(why) => reason = why,
         }
         last = Some(plan.change);
     }
     Err(FileError::Editor(path.display(), reason))
+}
+
+impl FileChange {
+    /// The editor left this in the file instead, or removed it.
+    fn leave(&mut self, left: Option<Content>, has_failed: bool) {
+        let folders = self.after.map_or(0, |after| after.new_folders);
+        let text = left
+            .as_ref()
+            .map_or_else(Arc::default, |left| left.text.clone());
+        let missing = self.new_text.strip_prefix(&*text);
+        self.is_cut = has_failed || missing.is_some_and(|missing| !missing.trim().is_empty());
+        self.after = left.map(|left| Stored {
+            new_folders: folders,
+            ..left.stored
+        });
+        (self.new_text, self.lines) = (text, Vec::new());
+        self.notes.push(LEFT.to_owned());
+    }
 }
 
 /// What a change does to the current text.
@@ -195,6 +219,7 @@ impl Plan {
                 Cow::Owned(_) => Vec::new(),
             },
             notes,
+            is_cut: false,
         };
         Ok(Self {
             known,
@@ -329,11 +354,12 @@ impl Now {
         workspace: &Workspace,
         path: &WorkspacePath,
         outcome: &Outcome,
-        stored: Option<Stored>,
+        change: &Change,
     ) -> Result<Attempt, FileError> {
         if let Place::Document(document) = &self.place {
             return document::apply(workspace, path, document, outcome).await;
         }
+        let stored = change.stored();
         let now = match self.place {
             Place::Disk(stored) | Place::Editor(stored) => stored,
             _ => Stored::default(),
@@ -358,6 +384,10 @@ impl Now {
             .filter(|before| !self.exists() || disk::is_encodable(path, before).is_ok())
             .unwrap_or(new);
         disk::is_encodable(path, &new)?;
+        let before = match self.place {
+            Place::Editor(_) => on_disk(path).await?,
+            _ => old.clone(),
+        };
         match editor::in_time(
             workspace
                 .0
@@ -366,12 +396,11 @@ impl Now {
         )
         .await
         {
-            Some(Some(Ok(()))) => {
-                restore_format(path, new).await?;
-                return Ok(Attempt::Done(None));
-            }
-            Some(Some(Err(error))) => {
-                return Err(FileError::Editor(path.display(), error.to_string()));
+            Some(Some(answer)) => {
+                let is_revert = matches!(change, Change::Revert { .. });
+                return self
+                    .written(workspace, path, before, new, answer, is_revert)
+                    .await;
             }
             Some(None) => {}
             None => return Err(FileError::Editor(path.display(), editor::silent())),
@@ -382,6 +411,57 @@ impl Now {
         Ok(Attempt::Again(
             "another program keeps changing it; retry once it has stopped".to_owned(),
         ))
+    }
+
+    /// A client's answer is not trusted: what is on the disk decides, which had the content `before`. Where nothing
+    /// happened, and in an undo, tandem writes the file itself.
+    async fn written(
+        &self,
+        workspace: &Workspace,
+        path: &WorkspacePath,
+        before: Option<Content>,
+        new: Content,
+        answer: Result<(), EditorError>,
+        is_revert: bool,
+    ) -> Result<Attempt, FileError> {
+        let left = on_disk(path).await;
+        let has = |text: Option<&Content>| {
+            let left = left.as_ref().map(Option::as_ref);
+            left.is_ok_and(|left| left.map(|left| &left.text) == text.map(|text| &text.text))
+        };
+        if has(Some(&new)) {
+            restore_format(path, new).await?;
+            return Ok(Attempt::Done(None));
+        }
+        let is_as_before = has(before.as_ref());
+        let is_saved = before.is_none_or(|before| before.text == self.text);
+        match (left, answer) {
+            (_, Err(error)) if is_as_before && !(is_revert && is_saved) => {
+                return Err(FileError::Editor(path.display(), error.to_string()));
+            }
+            (Ok(left), answer) if !is_revert && !is_as_before => {
+                return Ok(Attempt::Left(left, answer.is_err()));
+            }
+            _ => {}
+        }
+        // It may have the new text in a buffer, and save it later.
+        let now = Self::look(workspace, path).await;
+        if !(is_as_before && now.is_ok_and(|now| now.text != self.text)) {
+            disk::overwrite(path, new).await?;
+        }
+        Ok(Attempt::Done(None))
+    }
+}
+
+/// What is on the disk; `None`: nothing.
+async fn on_disk(path: &WorkspacePath) -> Result<Option<Content>, FileError> {
+    match disk::text(path).await {
+        Ok((text, stored)) => Ok(Some(Content {
+            text: text.into(),
+            stored,
+        })),
+        Err(FileError::NotFound(_)) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -121,6 +121,19 @@ pub(crate) async fn replace(
     .await
 }
 
+/// Replaces whatever the file is or was.
+pub(crate) async fn overwrite(path: &WorkspacePath, new: Content) -> Result<(), FileError> {
+    on(path, move |path| {
+        let (found, bytes) = (read_now(path).ok(), bytes(path, &new)?);
+        match replace_now(path, found.as_deref(), &bytes, new.stored.mode) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(FileError::Changed(path.display())),
+            Err(error) => Err(io_error("write", path, &error)),
+        }
+    })
+    .await
+}
+
 /// Removes a file if it still has the `old` content. Returns its permission bits; `None`: it has another content, and
 /// nothing was changed.
 pub(crate) async fn remove(path: &WorkspacePath, old: Content) -> Result<Option<u32>, FileError> {

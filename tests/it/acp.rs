@@ -89,6 +89,60 @@ fn files_go_through_a_client_that_offers_it() {
     );
 }
 
+/// Some clients stop in the middle of a write and say that they are done; with each of these, nothing is lost.
+#[test]
+fn what_a_client_leaves_of_a_write_is_told_and_undone_byte_for_byte() {
+    let old = "one\r\nzwölf\nthree\nfour\n";
+    for left in ["one\r\nzw\u{fffd}", "", "one\r\nzwölf\n", "else\n"] {
+        for fails in [false, true] {
+            // The text ends in the middle of a character.
+            let left: Vec<u8> = match left.strip_suffix('\u{fffd}') {
+                Some(whole) => [whole.as_bytes(), &[0xc3]].concat(),
+                None => left.into(),
+            };
+            let edit =
+                json!({ "path": "a.txt", "edits": [{ "old_text": "three", "new_text": "3" }] });
+            let script = json!([[call("c1", "edit_file", edit)], [{ "text": "Done." }]]);
+            let world = World::new(script);
+            world.write("a.txt", old);
+            let file = world.path().join("a.txt");
+            let mut client = client(&world, json!({ "fs": { "writeTextFile": true } }));
+            let session = client.session(&world);
+            let in_edit_mode = json!({ "sessionId": session, "modeId": "edit" });
+            client.call("session/set_mode", in_edit_mode);
+            let play = |client: &mut Client, id: i64| {
+                loop {
+                    let message = client.find(|message| {
+                        message["id"] == id || message["method"] == "fs/write_text_file"
+                    });
+                    if message["method"].is_null() {
+                        client.close(&message);
+                        return message;
+                    }
+                    std::fs::write(&file, &left).unwrap();
+                    if fails {
+                        let error = json!({ "code": -32603, "message": "disk full" });
+                        client.send(&json!({ "id": message["id"], "error": error }));
+                    } else {
+                        client.respond(&message, json!({}));
+                    }
+                }
+            };
+            let id = client.prompt(&session, "change");
+            play(&mut client, id);
+            let told = world.rehearsal().requests()[1]["messages"].to_string();
+            assert!(
+                told.contains("something else in the file than it was sent"),
+                "{told}"
+            );
+            let undo = json!({ "sessionId": session, "action": "undo" });
+            let id = client.ask("_tandem/review", undo);
+            let answer = play(&mut client, id);
+            assert_eq!(world.read("a.txt"), old, "{left:?} {answer}");
+        }
+    }
+}
+
 /// A notebook as Jupyter writes it, whose second cell has this source.
 fn notebook(source: &str) -> String {
     format!(
