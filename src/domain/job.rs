@@ -42,7 +42,7 @@ pub enum JobState {
 pub struct JobOutput {
     /// The text, without other terminal sequences.
     pub text: String,
-    /// Where what is printed next begins.
+    /// Where the next output begins.
     pub offset: u64,
     /// The unfinished line after the text. It may still change: the next answer replaces it.
     pub line: String,

@@ -172,7 +172,7 @@ export interface Job {
 export interface JobOutput {
   /** The text, without other terminal sequences. */
   readonly text: string;
-  /** Where what is printed next begins. */
+  /** Where the next output begins. */
   readonly offset: number;
   /** The unfinished line after the text. */
   readonly line: string;
@@ -258,7 +258,7 @@ export interface Left {
 
 /** A range of lines. */
 export interface Lines {
-  /** The first line, counted from 1; with a `count` of 0, the line before which the range is. */
+  /** The first line, counted from 1; if `count` is 0, the range is before that line. */
   readonly start: number;
   /** The number of lines. */
   readonly count: number;
@@ -302,7 +302,7 @@ export interface ModelsParams {
 export interface NextChunk {
   /** The server's number for the answer. */
   readonly id: number;
-  /** With the first one: the request, in the form of `OpenAI`'s chat completions. */
+  /** In the first one, the request to the model, in the form of `OpenAI`'s chat completions. */
   readonly body?: unknown;
 }
 
@@ -336,7 +336,7 @@ export interface Origin {
   readonly model: string;
   /** The title of the tool call or command. */
   readonly by: string;
-  /** Whether somebody edited the lines since. */
+  /** Whether somebody has edited the lines since. */
   readonly edited: boolean;
 }
 
@@ -485,7 +485,7 @@ export interface Status {
   readonly usage?: Usage | null;
   /** A notice for people. */
   readonly message?: string | null;
-  /** The notice holds until the turn goes on, such as "retrying after 2 s". */
+  /** Whether the notice, such as "retrying after 2 s", applies only until the turn continues. */
   readonly passing: boolean;
 }
 
@@ -503,7 +503,7 @@ export interface Styled {
   readonly start: number;
   /** Where it ends. */
   readonly end: number;
-  /** One of the terminal's 16 colors, as its number, or `#rrggbb`. */
+  /** One of the terminal's 16 colors, by number, or `#rrggbb`. */
   readonly color?: string | null;
   /** The color behind it. */
   readonly background?: string | null;

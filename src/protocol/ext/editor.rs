@@ -37,7 +37,7 @@ pub struct Save {
 /// `"tandem.diagnostics": true` in `experimental.tandem._meta`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DiagnosticsParams {
-    /// Of these documents; if empty, of all documents the editor knows.
+    /// For these documents; if empty, for all documents the editor knows.
     pub uris: Vec<String>,
     /// The documents have just changed: answer when the diagnostics of the new text have settled, and within 2 s in
     /// any case. Documents that nothing checks are left out of the answer.
@@ -92,7 +92,7 @@ pub struct Problem {
 pub struct NextChunk {
     /// The server's number for the answer.
     pub id: u64,
-    /// With the first one: the request, in the form of `OpenAI`'s chat completions.
+    /// In the first one, the request to the model, in the form of `OpenAI`'s chat completions.
     pub body: Option<Value>,
 }
 

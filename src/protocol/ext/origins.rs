@@ -37,6 +37,6 @@ pub struct Origin {
     pub model: String,
     /// The title of the tool call or command.
     pub by: String,
-    /// Whether somebody edited the lines since.
+    /// Whether somebody has edited the lines since.
     pub edited: bool,
 }

@@ -130,7 +130,7 @@ pub struct ReviewedHunk {
 /// A range of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Lines {
-    /// The first line, counted from 1; with a `count` of 0, the line before which the range is.
+    /// The first line, counted from 1; if `count` is 0, the range is before that line.
     pub start: usize,
     /// The number of lines.
     pub count: usize,

@@ -27,7 +27,7 @@ pub struct Status {
     pub usage: Option<Usage>,
     /// A notice for people. Clients must not parse it.
     pub message: Option<String>,
-    /// The notice holds until the turn goes on, such as "retrying after 2 s".
+    /// Whether the notice, such as "retrying after 2 s", applies only until the turn continues.
     pub passing: bool,
 }
 
@@ -74,8 +74,8 @@ pub struct Exit {
 /// The key in the `_meta` of a `tool_call_update` that ends a call: `true` if a person did not allow it.
 pub const REJECTED: &str = "tandem/rejected";
 
-/// The key in the `_meta` of a `tool_call_update` that ends a command's call: the number of the job as which the command goes
-/// on in the background.
+/// The key in the `_meta` of a `tool_call_update` that ends a command's call: the number of the background job that the
+/// command has become.
 pub const JOB: &str = "tandem/job";
 
 /// The key of [`Counts`] in the `_meta` of an `agent_message_chunk`, whose text gives the same counts in words.
@@ -93,7 +93,7 @@ pub struct Styled {
     pub start: usize,
     /// Where it ends.
     pub end: usize,
-    /// One of the terminal's 16 colors, as its number, or `#rrggbb`.
+    /// One of the terminal's 16 colors, by number, or `#rrggbb`.
     pub color: Option<String>,
     /// The color behind it.
     pub background: Option<String>,

@@ -223,7 +223,7 @@
 ---A piece of a job's output.
 ---@class wire.JobOutput
 ---@field text string The text, without other terminal sequences.
----@field offset integer Where what is printed next begins.
+---@field offset integer Where the next output begins.
 ---@field line string The unfinished line after the text.
 
 ---Whether a background command runs.
@@ -236,7 +236,7 @@
 
 ---A range of lines.
 ---@class wire.Lines
----@field start integer The first line, counted from 1; with a `count` of 0, the line before which the range is.
+---@field start integer The first line, counted from 1; if `count` is 0, the range is before that line.
 ---@field count integer The number of lines.
 
 ---Response from loading an existing session.
@@ -273,7 +273,7 @@
 ---@field prompt string The beginning of its prompt.
 ---@field model string `provider/model`.
 ---@field by string The title of the tool call or command.
----@field edited boolean Whether somebody edited the lines since.
+---@field edited boolean Whether somebody has edited the lines since.
 
 ---`_tandem/origins`, a request: which turns wrote the uncommitted lines of an open document.
 ---@class wire.OriginsParams
@@ -584,7 +584,7 @@
 ---@field effort? string The reasoning effort, unless it is the configured one.
 ---@field usage? wire.Usage Its usage, once the first answer has arrived.
 ---@field message? string A notice for people.
----@field passing boolean The notice holds until the turn goes on, such as "retrying after 2 s".
+---@field passing boolean Whether the notice, such as "retrying after 2 s", applies only until the turn continues.
 
 ---**UNSTABLE**
 ---@class wire.SubagentSessionCapabilities
