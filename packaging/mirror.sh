@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# mirror.sh URL REF: brings editors/neovim, as REF (a branch or tag of this clone) has it, to the repository at URL as its top
+# mirror.sh URL REF: mirrors editors/neovim at REF (a branch or tag of this clone) to the repository at URL, as its top
 # folder: a commit on main when it differs from what is there, and the tag when REF is one.
 set -euo pipefail
 cd "$(dirname "$0")/.."

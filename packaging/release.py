@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes what a release consists of. `RELEASING.md` says when; the workflow `release.yml` runs it, and so can a person:
+"""Makes the files of a release. `RELEASING.md` says when; the workflow `release.yml` runs it, and so can a person:
 
   release.py archive --target TRIPLE [--binary FILE] --out DIR     one archive of a program that was built; `--asked FILE` is a
                                                                    program of this machine, for manual and completions

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Packages the extension as a release does, for a repository of somebody's: without a warning, with links to that repository, and each link of its page
+"""Packages the extension as a release does, for somebody else's repository: without a warning, with links to that repository, and each link of its page
 leads to a file of this tree. It stays as editors/vscode/tandem.vsix until the next package is made."""
 
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A dry run of `packaging/release.py` with a program that is none: archives, checksums, SBOM and manifests come out whole."""
+"""A dry run of `packaging/release.py` with a placeholder for the program: archives, checksums, SBOM and manifests are complete."""
 
 import hashlib
 import json

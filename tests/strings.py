@@ -2,8 +2,8 @@
 """Lists every string of the server and of the Neovim plugin that a person or a model may read, by file, so that they can be read in
 one sitting (those of the VS Code extension are in editors/vscode/l10n).
 
-The doc comments of `src/cli` are among them, because clap prints them as help. Left out are tests, what goes to the log, and what no
-one reads: identifiers, queries, patterns. `tests/prose.py` lints them."""
+The doc comments of `src/cli` are included, because clap prints them as help. Tests, log messages and strings that no one reads
+(identifiers, queries, patterns) are left out. `tests/prose.py` lints the rest."""
 
 import pathlib
 import re

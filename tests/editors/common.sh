@@ -1,4 +1,5 @@
-# Sourced by tests/run and tests/editors/*.sh: where the editors are kept, and how to fetch things on a bad day.
+# Sourced by tests/run and tests/editors/*.sh: where the editors are stored, and how to fetch things over an
+# unreliable network.
 # shellcheck shell=bash
 set -euo pipefail
 

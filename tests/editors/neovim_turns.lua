@@ -1,4 +1,4 @@
---- What is said while a turn runs: it waits, joins, comes back; and the options of a conversation.
+--- Messages sent while a turn runs: queued, joined, returned; and the options of a conversation.
 local M = {}
 
 local api = vim.api

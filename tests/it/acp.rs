@@ -1,4 +1,4 @@
-//! The Agent Client Protocol's own transport: one message a line, the same sessions behind it.
+//! The Agent Client Protocol's own transport: one message per line, the same sessions behind it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

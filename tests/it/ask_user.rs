@@ -1,4 +1,4 @@
-//! `ask_user`: the model asks for one fact in the middle of its turn, and goes on with the answer.
+//! `ask_user`: the model asks for one fact in the middle of its turn, and continues with the answer.
 
 use serde_json::{Value, json};
 

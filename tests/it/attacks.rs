@@ -1,7 +1,7 @@
-//! What attackers and accidents do, played against the real program: a case is a row of a table or a test of its own, and
-//! begins with its number. What cannot be built on this machine is reported as skipped.
+//! Attacks and accidents, played against the real program. A case is a row of a table or a test of its own, and begins
+//! with its number. Cases that cannot be built on this machine are reported as skipped.
 //!
-//! Some stand elsewhere: protocol-001, 003, 052 and 056 in `process`, fs-fault-003 with all other system errors.
+//! Some are elsewhere: protocol-001, 003, 052 and 056 in `process`, fs-fault-003 with all other system errors.
 
 mod checks;
 mod crash;

@@ -1,4 +1,4 @@
-//! Commands of the model: what they say, how they end, and that nothing of them stays.
+//! The model's commands: their output, how they end, and that nothing of them is left.
 
 mod changes;
 #[cfg(target_os = "linux")]

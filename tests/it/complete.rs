@@ -1,4 +1,4 @@
-//! What is offered while a mention is typed.
+//! Completions while a mention is typed.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What comes along with a prompt: the instructions of `AGENTS.md`, and the files that are mentioned.
+//! What is sent with a prompt: the instructions of `AGENTS.md`, and the files that are mentioned.
 
 use serde_json::{Value, json};
 

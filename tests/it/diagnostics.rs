@@ -1,4 +1,4 @@
-//! What the editor shows of problems: asked for by a tool, and told with the result of an edit that brought them.
+//! The problems that the editor shows: queried by a tool, and reported with the result of an edit that caused them.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! How the dialects are chosen and what answers mean in them. What each provider wants of a request is in `strict`.
+//! How the dialects are chosen and what answers mean in them. What each provider requires of a request is in `strict`.
 
 use std::fmt::Write as _;
 

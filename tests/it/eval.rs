@@ -1,4 +1,4 @@
-//! `cargo bench --bench eval`: tasks that are played with a model, and the numbers that come of it.
+//! `cargo bench --bench eval`: tasks that are played with a model, and the figures that result.
 
 #[path = "../../benches/eval/mod.rs"]
 mod suite;

@@ -1,4 +1,4 @@
-//! What goes wrong in the world around the server: each time there are words for the person, and the next prompt works.
+//! Failures around the server: each is explained to the person, and the next prompt works.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! The end of a turn: what got worse since the prompt is fixed, returned to the model or named, by reports of the text as
-//! it is.
+//! The end of a turn: what got worse since the prompt is fixed, returned to the model or named, based on reports of the
+//! current text.
 
 use std::collections::BTreeMap;
 

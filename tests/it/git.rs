@@ -1,4 +1,5 @@
-//! git as the tests run it: somebody commits, and nothing that this machine or its person has configured counts.
+//! git as the tests run it: with an identity of its own, and regardless of what this machine or its user has
+//! configured.
 
 use std::path::Path;
 use std::process::Command;

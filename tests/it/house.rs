@@ -1,5 +1,5 @@
-//! The rules that no compiler checks: which module may use which, how long files may be, and code that stands
-//! twice. `src/README.md` and `CONTRIBUTING.md` state them; here they are enforced.
+//! The rules that no compiler checks: which module may use which, how long files may be, and duplicated code.
+//! `src/README.md` and `CONTRIBUTING.md` state them; here they are enforced.
 //!
 //! Each check is a function of source text, and a test beside it proves on bad samples that it can fail.
 

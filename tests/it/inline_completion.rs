@@ -1,4 +1,4 @@
-//! Inline completion: off until it is configured, one request a pause, through the API of each kind of server.
+//! Inline completion: off until it is configured, one request per pause, through the API of each kind of server.
 
 mod next_edit;
 

@@ -1,4 +1,5 @@
-//! How much all turns of a session together may use: asked about like the limits of one turn, also by another process.
+//! How much all turns of a session together may use: the person is asked as at the limits of one turn, even in another
+//! process.
 
 use serde_json::json;
 

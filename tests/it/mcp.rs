@@ -1,4 +1,4 @@
-//! Tools of MCP servers: found, asked about, called; and servers that die, hang, flood, talk nonsense or change.
+//! Tools of MCP servers: found, approved, called; and servers that die, hang, flood, talk nonsense or change.
 
 mod editor;
 mod http;

@@ -1,4 +1,5 @@
-//! What may stand between an editor and its model: authorities of a company's own, proxies, HTTP/2. All on loopback.
+//! What may be between an editor and its model: a company's own certificate authorities, proxies, HTTP/2. All on
+//! loopback.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;

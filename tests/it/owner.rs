@@ -1,4 +1,4 @@
-//! The session owns its mode, its queue and its turns: what it acknowledges is in force, and every prompt has one end.
+//! The session owns its mode, its queue and its turns: what it acknowledges is in effect, and every prompt has one end.
 
 use serde_json::{Value, json};
 

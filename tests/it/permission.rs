@@ -1,4 +1,5 @@
-//! Questions as a client gets them, and what its answers allow: exactly what was shown, as long as was said, no more.
+//! Permission requests as a client gets them, and what its answers allow: exactly what was shown, for as long as was
+//! chosen.
 
 use std::sync::Arc;
 use std::time::Duration;

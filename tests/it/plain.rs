@@ -1,4 +1,4 @@
-//! Editors without a plugin: the chat file, selection actions, commands, questions as code actions.
+//! Editors without a plugin: the chat file, selection actions, commands, permission requests as code actions.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

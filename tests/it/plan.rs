@@ -1,4 +1,4 @@
-//! A turn in mode `plan` ends with its plan in a file, which the person can edit, and starts it where they say so.
+//! A turn in mode `plan` ends with its plan in a file, which the person can edit, and carries it out if they say so.
 
 use serde_json::{Value, json};
 

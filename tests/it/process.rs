@@ -1,4 +1,4 @@
-//! The real process: every way to end, what it writes, and what an editor costs that does not read.
+//! The real process: every way to end, what it writes, and what an editor that does not read costs.
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::process::{Command, Stdio};

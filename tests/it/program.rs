@@ -1,4 +1,4 @@
-//! The real program, in a home of its own and with an environment that says nothing else.
+//! The real program, in a home of its own and with an otherwise empty environment.
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::process::{Command, ExitStatus, Stdio};

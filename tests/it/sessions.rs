@@ -1,4 +1,4 @@
-//! Conversations that last: taken up again by another process, on the other transport, listed, deleted.
+//! Conversations that last: resumed by another process, on the other transport, listed, deleted.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;

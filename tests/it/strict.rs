@@ -1,8 +1,9 @@
 //! Every provider's row against a server that enforces what the real one does: whole sessions, over real HTTP.
 //!
-//! `rules` is the table. A session is played per row: fresh, a turn with parallel calls, a steering message, a cancelled turn,
-//! an answer that breaks off, a new process, two other models and back, a summary in the middle of a turn, a process that
-//! ends in the middle of one. Nothing is refused; and every rule is proved to refuse what breaks it.
+//! `rules` is the table. A session is played per row: fresh, a turn with parallel calls, a steering message, a
+//! cancelled turn, an answer that breaks off, a new process, two other models and back, a summary in the middle of a
+//! turn, a process that ends in the middle of one. Nothing is refused, and every rule is proved to refuse a request
+//! that breaks it.
 
 mod pictures;
 mod rows;

@@ -1,4 +1,4 @@
-//! What happens around a running turn: questions of its guards, steering, prompts that wait.
+//! What happens around a running turn: questions from its guards, steering, queued prompts.
 
 use serde_json::{Value, json};
 

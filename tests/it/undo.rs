@@ -1,4 +1,4 @@
-//! Undoing and redoing what turns changed: whole, by file and by hunk, and never over what somebody typed since.
+//! Undoing and redoing what turns changed: whole, by file and by hunk, and never over what somebody has typed since.
 
 #[cfg(target_os = "linux")]
 mod histories;

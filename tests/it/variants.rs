@@ -1,5 +1,5 @@
-//! Streams as servers get them wrong, generated: every shape of a call in every API, cut into every kind of fragment; and
-//! every finish reason in every API. The test says which rate was met.
+//! Streams as servers get them wrong, generated: every shape of a call in every API, cut into every kind of fragment;
+//! and every finish reason in every API. The test reports the rate that was reached.
 
 use std::collections::HashSet;
 

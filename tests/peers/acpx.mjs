@@ -1,5 +1,5 @@
-// A conversation with `tandem acp` by npm acpx, a headless client of the Agent Client Protocol: each prompt is a process of its own, which takes the
-// session up again. The model is npm @copilotkit/aimock.
+// A conversation with `tandem acp` by npm acpx, a headless client of the Agent Client Protocol: each prompt is a process of its own, which resumes the session.
+// The model is npm @copilotkit/aimock.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, readFile } from 'node:fs/promises';

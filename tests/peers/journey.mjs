@@ -1,5 +1,5 @@
-// One conversation, three clients: it begins in a real Neovim, goes on over ACP with the official client, and then without any editor. The model
-// server keeps each request as it came: what was said before stands in the next one byte for byte.
+// One conversation, three clients: it begins in a real Neovim, goes on over ACP with the official client, and then without any editor. The model server keeps
+// each request as it came: each contains the earlier messages byte for byte.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,5 @@
-// The tools, prompts and resources of an MCP server that nobody here wrote: npm @modelcontextprotocol/server-everything,
-// over both carriers.
-// The model is npm @copilotkit/aimock.
+// The tools, prompts and resources of an MCP server that nobody here wrote: npm @modelcontextprotocol/server-everything, over both transports. The model is npm
+// @copilotkit/aimock.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

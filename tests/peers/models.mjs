@@ -1,4 +1,4 @@
-// `tandem run` against model servers that nobody here wrote: it has to hear what they were told to say.
+// `tandem run` against model servers that nobody here wrote: it has to receive what they were told to say.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';

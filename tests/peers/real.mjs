@@ -1,5 +1,5 @@
-// tandem with llama.cpp's real server and real models at temperature 0: what holds of the protocol, whatever a model says.
-// With `smoke`, only what a model of 93 MB shows within seconds.
+// tandem with llama.cpp's real server and real models at temperature 0: what must hold in the protocol, whatever a model says. With `smoke`, only what a model
+// of 93 MB shows within seconds.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { openSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Background commands, as a person meets them: what their cards and the strip above the input say, their output, their ports, and stopping them.
+// Background commands, as a person sees them: their cards, the strip above the input, their output and ports, and stopping them.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { webStory } from "./story.mjs";

@@ -1,6 +1,6 @@
-// Whether the chat can be read in the states that the checks take pictures of: each in every width and every theme, one of these in each width. Which is
-// told by the picture's name, so that what is in many pictures is looked at in all pairs. The frame of the chat gets the width and what VS Code gives a
-// page for a theme, so that nothing has to be dragged or chosen for each.
+// Whether the chat can be read in the states that the checks take pictures of: each in every width and every theme, one of these in each width. The picture's
+// name decides which, so that an element in many pictures is seen in all pairs. The chat's frame gets the width and the theme's styles directly, so that
+// nothing has to be dragged or chosen.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { THEMES } from "./workbench.mjs";

@@ -1,4 +1,4 @@
-// What is seen in windows of other sizes and themes, and in long conversations; and where the buttons of the chat lead.
+// The chat in windows of other sizes and themes, and in long conversations; and what the buttons of the chat open.
 import assert from "node:assert/strict";
 import { exactly, until } from "./workbench.mjs";
 

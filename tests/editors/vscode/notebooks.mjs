@@ -1,4 +1,4 @@
-// Notebooks in VS Code's own editor for them: unsaved cells are read and edited there, and nothing of them or of their outputs is lost.
+// Notebooks in VS Code's own editor for them: unsaved cells are read and edited there, and no cell or output is lost.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// A conversation is the person's to shape: back to an earlier message, changed or as it was; copied; with images; how its commands ended.
+// Shaping a conversation: rewinding to an earlier message, edited or not; copying; images; how its commands ended.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

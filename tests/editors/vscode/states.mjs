@@ -1,4 +1,4 @@
-// States of the chat that no other check comes through, for their pictures: what can be read in them is judged with all the others.
+// States of the chat that no other check reaches, for their pictures: their legibility is checked with that of all others.
 import { createServer } from "node:http";
 import { once } from "node:events";
 import { until } from "./workbench.mjs";

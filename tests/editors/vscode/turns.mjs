@@ -1,4 +1,4 @@
-// What is said while a turn runs: it waits, joins, comes back; and what helps with writing it: commands, mentions, options.
+// Messages sent while a turn runs: queued, joined, returned; and what helps to write them: commands, mentions, options.
 import assert from "node:assert/strict";
 import { TRY_MS, eventually, exactly, until } from "./workbench.mjs";
 

@@ -1,4 +1,4 @@
-// Undo of a command by hand: what it changed is in its card, is rejected by hunk, and is undone and redone from the chat.
+// Undoing a command by hand: its changes are in its card, are rejected by hunk, and are undone and redone from the chat.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-//! What is looked for after an attack and must not be there. The test below proves of each check that it can fail.
+//! Checks for what must not exist after an attack. The test below proves that each check can fail.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Death at every system call, systems that refuse, and what else interrupts a conversation: the old file or the new one,
-//! a session that loads, and the next prompt works.
+//! Kills at every system call, failing systems and other interruptions: afterwards, a file has its old or its new
+//! content, the session loads, and the next prompt works.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! Text of others that would deceive the person who reads it.
+//! Text from elsewhere that would deceive its reader.
 
 use std::net::TcpListener;
 

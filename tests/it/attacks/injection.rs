@@ -1,4 +1,4 @@
-//! What a repository or a model that follows one plants for other programs to run.
+//! What a repository, or a model that follows its instructions, plants for other programs to run.
 
 use super::scene::{CANARY, Scene, edit, write};
 use crate::driver::until;

@@ -1,4 +1,4 @@
-//! Where an attack plays: the real program, a workspace, a folder beside it that nobody may touch, a home, and a model
+//! The scene of an attack: the real program, a workspace, a folder beside it that nobody may touch, a home, and a model
 //! that does what the attacker wants.
 
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Commands: what a sandbox keeps from them, what an allow rule does not allow, and what stays of them.
+//! Commands: what a sandbox denies them, what an allow rule does not cover, and what they leave behind.
 
 use std::net::UdpSocket;
 

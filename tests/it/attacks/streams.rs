@@ -1,4 +1,4 @@
-//! Endpoints that fail, hang up or talk nonsense: a turn recovers or says why not, and the next prompt works.
+//! Endpoints that fail, hang up or talk nonsense: a turn recovers or reports why not, and the next prompt works.
 
 use std::net::TcpListener;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Faults of the system and deaths of the process, made by `strace`: it is attached when the server is ready, and told
-//! of the paths of the workspace and the state folder, so that no other call counts.
+//! System faults and kills of the process, injected by `strace`. It is attached when the server is ready, and limited
+//! to the paths of the workspace and the state folder, so that no other call counts.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt as _;

@@ -1,4 +1,4 @@
-//! Undoing what commands did to files that are out of the ordinary, and in workspaces that are.
+//! Undoing what commands did to unusual files, and in unusual workspaces.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;

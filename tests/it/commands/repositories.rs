@@ -1,4 +1,4 @@
-//! Whatever a command does to a repository's own folder, undo gives the whole repository back: git itself is asked.
+//! Whatever a command does to a repository's own folder, undo restores the whole repository, as git itself confirms.
 //!
 //! The lines are generated: each way to name the folder with each way to destroy it, each way to destroy it in each kind
 //! of repository at each level of sandbox, each part of it with each way to put another kind of thing in its place, and
@@ -9,7 +9,7 @@ use super::*;
 use crate::driver::side_by_side;
 use crate::git::{git, printed, shell, told};
 
-/// One of so many is run each time.
+/// One in this many is run each time.
 const SHARE: usize = 17;
 
 /// Where the repository's own folder is.

@@ -1,4 +1,4 @@
-//! What a command in a sandbox can do and cannot, on each level.
+//! What a sandboxed command can and cannot do, at each level.
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixListener;

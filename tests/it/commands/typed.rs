@@ -12,7 +12,7 @@ use super::*;
 use crate::driver::side_by_side;
 use crate::git::shell;
 
-/// One of so many is played each time.
+/// One in this many is played each time.
 const SHARE: usize = 23;
 
 const LEVELS: [Level; 3] = [Level::Best, Level::Landlock, Level::None];

@@ -1,4 +1,4 @@
-//! What pages list, compared with where it comes from: VS Code's manifest, Helix's configuration, the tools, providers,
+//! Lists on pages, compared with their sources: VS Code's manifest, Helix's configuration, the tools, providers,
 //! methods, protected files, variables of the environment and inputs of the action.
 
 use std::collections::BTreeSet;

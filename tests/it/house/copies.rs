@@ -1,4 +1,4 @@
-//! Code that stands in two places.
+//! Code that exists in two places.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! An MCP server over HTTP that answers as events with the rarest framing, forgets its session when told to, and writes down who asked.
+//! An MCP server over HTTP that answers with events in unusual framing, forgets its session when told to, and records who asked.
 
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,5 @@
-//! A server of today (2026-07-28) over HTTP: what it says about its list of tools, tokens that end, and pages it opens.
+//! A server of today (2026-07-28) over HTTP: what it says about its list of tools, tokens that expire, and pages it
+//! opens.
 
 use std::io::Write as _;
 use std::net::TcpStream;

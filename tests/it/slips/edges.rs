@@ -1,5 +1,5 @@
-//! Generated cases: marks at the edges of what a model says, and what stands beside them. Each kind of mark meets each
-//! place; where it is what the text is about, it stays.
+//! Generated cases: marks at the edges of what a model says, and the text next to them. Each kind of mark is tried at
+//! each place; if the text is about the mark, it stays.
 
 use serde_json::{Value, json};
 

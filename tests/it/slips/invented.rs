@@ -1,5 +1,5 @@
-//! Generated cases: marks of model families that do not exist. No table can have them, so how many of these hold says what
-//! the next family brings.
+//! Generated cases: marks of model families that do not exist. No table can have them, so the share that passes shows
+//! what to expect from the next family.
 
 use serde_json::{Value, json};
 

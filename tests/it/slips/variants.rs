@@ -1,5 +1,5 @@
 //! Generated cases: what leaks from the marks of a family, and the spellings of names, paths and patches that models
-//! write. A rule is behind each kind, so each is played in many variants.
+//! write. Each kind follows a rule, so it is played in many variants.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! What providers refuse or need, a rule a sentence. `wire-rules` is the audit behind them; sources are named there.
+//! What providers refuse or need, one rule per sentence. `wire-rules` is the audit behind them; sources are named
+//! there.
 //!
 //! Each rule says to whom it applies, whether a request keeps it, and how a request that keeps it is spoiled: the tests
 //! prove with the last that the rule can fail.

@@ -1,5 +1,5 @@
-//! A model server that keeps many providers' rules: the first part of a path is the provider. A request that breaks one is
-//! refused with that provider's status and in its shape, and noted.
+//! A model server that enforces many providers' rules: the first part of a path is the provider. A request that breaks
+//! one is refused with that provider's status and in its shape, and noted.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};

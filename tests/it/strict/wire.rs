@@ -1,5 +1,5 @@
-//! What providers want of a request, in our words, and what holds each: a rule that the strict server refuses by, or a
-//! test. Counted by `every_wire_rule_is_held`.
+//! What providers require of a request, in our words, and what enforces each: a rule of the strict server, or a test.
+//! Counted by `every_wire_rule_is_held`.
 
 use std::collections::HashSet;
 use std::io::Write as _;

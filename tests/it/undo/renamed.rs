@@ -1,4 +1,4 @@
-//! What waits for a review follows a file that the editor renames, moves, or moves with its folder.
+//! Pending changes follow a file that the editor renames, moves, or moves with its folder.
 
 use super::*;
 

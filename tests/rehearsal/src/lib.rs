@@ -1,7 +1,7 @@
 //! A scripted model: the same answers, byte for byte, every time.
 //!
-//! A [`Server`] on loopback that speaks the real APIs, so that decoding, retries and cancelling are rehearsed too. Gates
-//! hold an answer until it is let go on, and everything that happens can be awaited: tests need no sleep.
+//! A [`Server`] on loopback that speaks the real APIs, so that decoding, retries and cancelling are rehearsed too.
+//! Gates hold an answer until they are opened, and everything that happens can be awaited: tests need no sleep.
 
 mod script;
 mod server;
