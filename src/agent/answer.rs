@@ -27,7 +27,7 @@ use crate::model::{
 use crate::text::repair::Repair;
 use crate::tools::{self, Resolved, Tool, ToolContext, ToolKind};
 
-/// What the model is told where another call stood in an argument.
+/// What the model is told where an argument contained another call.
 const SWALLOWED: &str = "[text after the end of an argument contained another call, which was not run: make it separately]";
 
 /// The model's answer, complete or as far as it arrived.
@@ -575,7 +575,7 @@ impl<'a> Listener<'a> {
     }
 }
 
-/// Whether a call stands in something that the model has read.
+/// Whether a call occurs in something that the model has read.
 fn is_quoted(inputs: Inputs<'_>, call: &TextCall) -> bool {
     let texts = inputs.history.iter().flat_map(|it| it.read_texts());
     // It may have been read in pieces.

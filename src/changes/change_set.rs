@@ -41,7 +41,7 @@ pub struct EntryChange {
     /// Whether it is an edit of a text: where the editor has the file open, it is undone there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_edit: bool,
-    /// Of a file that was removed: the edit before, which the editor may still show.
+    /// For a removed file: the edit before, which the editor may still show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<Box<EntryChange>>,
 }
@@ -307,7 +307,7 @@ pub mod any_path {
     /// For `#[serde(with)]`.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// The serializer's.
     pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
         match path.to_str() {
             Some(text) => text.serialize(serializer),

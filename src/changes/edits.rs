@@ -113,7 +113,7 @@ pub(super) fn text(images: &Images, entry: &Entry, limit: u64) -> Option<Text> {
     })
 }
 
-/// The texts before and after a change; `None` if one of them is none, or longer than `limit` bytes.
+/// The texts before and after a change; `None` if one of them is not a text, or longer than `limit` bytes.
 pub(super) async fn texts(
     images: &Arc<Images>,
     change: &EntryChange,

@@ -77,7 +77,7 @@ impl Store {
 }
 
 impl Images {
-    /// Those in the existing `folder`.
+    /// The images in the existing `folder`.
     ///
     /// # Errors
     /// It cannot be opened.
@@ -86,7 +86,7 @@ impl Images {
         Ok(Self::of(Store::Folder(Arc::new(dir)), backups(folder)))
     }
 
-    /// Those in `folder`, which is created if necessary.
+    /// The images in `folder`, which is created if necessary.
     ///
     /// # Errors
     /// It cannot be created or opened.
@@ -95,7 +95,7 @@ impl Images {
         Self::open(folder)
     }
 
-    /// Those in the file `pack`, which is created if necessary, in a folder that is private. [`Self::fork`] is the only
+    /// The images in the file `pack`, which is created if necessary, in a private folder. [`Self::fork`] is the only
     /// other way to them as long as they are open.
     ///
     /// # Errors

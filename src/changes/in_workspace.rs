@@ -268,7 +268,7 @@ async fn on_disk(workspace: &Workspace, changes: ChangeSet, images: &Arc<Images>
             let is_saved = open.iter().any(|(saved, _)| saved.real() == path);
             let document = owned.documents().find(path).filter(|_| !is_saved);
             document.is_some_and(|document| {
-                // What the editor shows of a file that is gone is no reason to leave the file gone.
+                // A deleted file is restored even though the editor still shows its text.
                 owned
                     .resolve_path(path)
                     .is_ok_and(|path| path.written().is_some())

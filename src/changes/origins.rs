@@ -156,7 +156,7 @@ impl History {
         self.texts.push(Text { lines, known });
     }
 
-    /// What is known of the lines that stand in the place of similar ones, which are nowhere now.
+    /// What is known of the lines that replaced similar ones, which are gone now.
     fn rewritten(&self, last: &Text, lines: &[Line], sources: &[Source]) -> Vec<Known> {
         let moved = lines.iter().zip(sources);
         let moved = moved.filter(|(_, source)| **source == Source::Ambiguous);

@@ -9,7 +9,8 @@ use std::sync::Mutex;
 
 use crate::domain::lock;
 
-/// What stands before the bytes of an image, in 128-bit numbers: both halves of its hash, and how many bytes there are.
+/// The header before the bytes of an image, in bytes: three 128-bit numbers, which are both halves of its hash and its
+/// length.
 const HEADER: u64 = 3 * 16;
 
 /// A file of images, which grows.

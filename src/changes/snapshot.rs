@@ -80,13 +80,13 @@ struct Seen {
     repositories: Vec<PathBuf>,
     /// What the repositories have besides their state, by their folder of objects.
     objects: HashMap<PathBuf, Objects>,
-    /// What of that was removed, overwritten or added (except objects) since the look before.
+    /// What was removed, overwritten or added there (except objects) since the look before.
     lost: Vec<EntryChange>,
     /// The repositories in which git has moved HEAD since the look before, as its log says.
     advanced: Vec<PathBuf>,
     /// When the interrupted command began.
     interrupted: Option<SystemTime>,
-    /// Those of them that are new since the previous snapshot.
+    /// The repositories that are new since the previous snapshot.
     made: Vec<Made>,
     coverage: Coverage,
     /// Whether it was looked at in this process, which alone knows what was left out.

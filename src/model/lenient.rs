@@ -92,7 +92,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
-/// An index of the provider's; anything but a whole number is none.
+/// The provider's index; `None` unless it is a whole number.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Index(pub(super) Option<i64>);
 

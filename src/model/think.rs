@@ -1,8 +1,8 @@
 //! Reasoning that a server leaves in the text of an answer (`<think>…</think>` at its beginning) is reported as
 //! reasoning.
 //!
-//! Text is held back only while it may still turn out to be a marker. What the model makes up as the next message of
-//! somebody else is no answer.
+//! Text is held back only while it may still turn out to be a marker. A next message that the model makes up for
+//! somebody else is not part of the answer.
 //!
 //! Some templates put the beginning into the prompt, so that only the end arrives: then the text before it was reasoning.
 

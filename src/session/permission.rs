@@ -546,7 +546,7 @@ impl Policy {
     }
 }
 
-/// What stands between rules that a person reads.
+/// What joins rules that a person reads.
 const AND: &str = ", ";
 
 /// Whether any of the restricting rules matches the call.

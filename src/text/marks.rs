@@ -21,7 +21,7 @@ pub(crate) use self::edges::{
 };
 pub(crate) use self::names::{THOUGHTS, has_word, is_name_of_calls, words};
 
-/// What a mark stands around.
+/// What a mark encloses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Calls.
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
 
 use Kind::{Argument, Calls, Header, Named, Stop, Thoughts};
 
-/// The beginning of a mark, its end, and what it stands around.
+/// The beginning of a mark, its end, and what it encloses.
 pub(crate) type Mark = (&'static str, &'static str, Kind);
 
 /// All marks, and the model families that write them. Where one mark begins with another, it is above it.
@@ -125,7 +125,7 @@ pub(crate) fn after<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     })
 }
 
-/// Where a mark stands in a text, in bytes.
+/// Where a mark is in a text, in bytes.
 pub(crate) fn find(text: &str, mark: &str) -> Option<(usize, usize)> {
     all(text, mark).next()
 }

@@ -213,7 +213,7 @@ impl Plan {
             before,
             after,
             strategy: outcome.strategy,
-            // Of JSON that the model does not read, they would say nothing.
+            // The model does not read this JSON, so line numbers in it would say nothing.
             lines: match new {
                 Cow::Borrowed(_) => lines(&outcome),
                 Cow::Owned(_) => Vec::new(),

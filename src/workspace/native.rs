@@ -12,12 +12,12 @@ pub(crate) fn canonical(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize().map(plain)
 }
 
-/// The file that a URI names; none of an editor's own documents.
+/// The file that a URI names; `None` for an editor's own documents.
 pub(crate) fn file_of(uri: &str) -> Option<PathBuf> {
     url::Url::parse(uri).ok()?.to_file_path().ok()
 }
 
-/// The URI of a file; none of a path that is not absolute.
+/// The URI of a file; `None` for a path that is not absolute.
 pub(crate) fn uri_of(path: &Path) -> Option<String> {
     url::Url::from_file_path(path).map(String::from).ok()
 }

@@ -130,7 +130,7 @@ fn parse_v4a(patch: &str) -> Result<Vec<FilePatch>, PatchError> {
     let mut lines = patch.trim_end_matches('\n').split('\n').peekable();
     while let Some(written) = lines.next() {
         let line = written.strip_suffix('\r').unwrap_or(written);
-        // No line of a file stands outside the patch: there its own two marks may be indented, as in Codex.
+        // Outside the patch there are no lines of files, so its own two marks may be indented there, as in Codex.
         let is_outside = !has_begun || lines.peek().is_none();
         let bare = line.trim();
         let is_mark = matches!(mark(bare), Some(Mark::Begin | Mark::End));

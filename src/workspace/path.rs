@@ -244,7 +244,7 @@ impl WorkspacePath {
     /// The target of the symbolic link at this path.
     ///
     /// # Errors
-    /// It is none.
+    /// It is not a symbolic link.
     pub fn link(&self) -> io::Result<PathBuf> {
         let (dir, name) = self.parent()?;
         dir.read_link_contents(name)
@@ -253,7 +253,7 @@ impl WorkspacePath {
     /// Removes the symbolic link at this path; returns its target.
     ///
     /// # Errors
-    /// It is none, or the system refuses.
+    /// It is not a symbolic link, or the system refuses.
     pub fn remove_link(&self) -> io::Result<PathBuf> {
         let target = self.link()?;
         let (dir, name) = self.parent()?;
@@ -264,7 +264,7 @@ impl WorkspacePath {
     /// Moves the symbolic link at this path to a path that does not exist; returns its target.
     ///
     /// # Errors
-    /// It is none, something is there, or the system refuses.
+    /// It is not a symbolic link, something is at `to`, or the system refuses.
     pub fn move_link(&self, to: &Self) -> io::Result<PathBuf> {
         let target = self.link()?;
         if to.exists() {

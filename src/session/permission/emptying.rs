@@ -3,7 +3,7 @@
 //! A line is judged by its commands, those in substitutions and compound commands too. In text that no shell reads
 //! (another language, a broken line) any word may begin a command.
 //!
-//! This is no security boundary (the sandbox is), so a program's own code is not analyzed: only the names of what
+//! This is not a security boundary (the sandbox is), so a program's own code is not analyzed: only the names of what
 //! removes files in scripting languages are.
 
 use super::programs::{is_language, lists, runs_others};

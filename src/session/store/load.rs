@@ -64,9 +64,9 @@ pub(in crate::session) struct TooNew(pub u32);
 /// How much of a journal stays in memory, in bytes of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MemoryBounds {
-    /// Of what can be shown and undone.
+    /// For what can be shown and undone.
     pub shown: u64,
-    /// Of the model's history.
+    /// For the model's history.
     pub history: u64,
 }
 

@@ -180,7 +180,7 @@ fn in_line(text: &str, line: usize, column: Option<usize>, symbol: Option<&str>)
     Some(bytes.start + in_content)
 }
 
-/// Where `name` stands as a word of its own.
+/// Where `name` is a word of its own.
 fn word(text: &str, name: &str) -> Option<usize> {
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let stands_alone = |at: &usize| {

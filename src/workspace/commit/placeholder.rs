@@ -25,7 +25,7 @@ const STATES: &str = "unchanged omitted remain remains stay stays continue conti
 /// Kinds of text.
 const TEXTS: &str = "code file function functions method methods class classes implementation implementations content \
     contents body logic lines section sections page component components imports tests definitions everything";
-/// Those of them that need neither dots nor a state: `rest of the file`.
+/// The kinds of text that need neither dots nor a state: `rest of the file`.
 const WHOLE: &[&str] = &[
     "code",
     "file",

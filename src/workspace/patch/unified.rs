@@ -44,7 +44,7 @@ pub(super) fn as_v4a(text: &str) -> Result<Option<String>, PatchError> {
             patch += &head;
         } else if let Some(both) = line.strip_prefix("diff --git ") {
             patch += &head.take().unwrap_or_default();
-            // Of a file that keeps its name both are the same.
+            // Both names are the same unless the file is renamed.
             names = Some(path(both.get(..both.len() / 2).unwrap_or_default()).unwrap_or_default());
             place = Place::Outside;
         } else if let (Some(name), Place::Outside) = (&names, &place) {
