@@ -135,12 +135,12 @@ export class Composer {
 
   /** Sends the draft as a trial; with no draft it begins one. */
   try(): void {
-    const { value } = this.input;
-    if (triedText(value) === undefined) {
-      this.input.value = `${TRY} ${value.trimStart()}`;
+    const text = this.input.value.trim();
+    if (triedText(text) === undefined) {
+      this.input.value = `${TRY} ${text === TRY ? "" : text}`;
       this.edited();
     }
-    if (value.trim() === "") {
+    if (text === "" || text === TRY) {
       this.focus();
     } else {
       this.submit();
@@ -228,6 +228,9 @@ export class Composer {
     const text = this.input.value.trim();
     if (text === "") {
       return;
+    }
+    if (text === TRY) {
+      return this.try(); // sent without a prompt, it would only explain itself, and what is typed next would be no trial
     }
     this.input.value = "";
     this.recalled = 0;

@@ -1,5 +1,5 @@
 // A trial: a turn on a private copy of the workspace, whose changes are applied or discarded at its end.
-import { exactly } from "./workbench.mjs";
+import { exactly, until } from "./workbench.mjs";
 import { STOCK, STOCK_TEXT } from "./inline.mjs";
 
 const LOW = "count < 10";
@@ -24,6 +24,9 @@ export function trialChecks({ bench, model, picture }) {
   async function discarded() {
     await bench.openFile("stock.ts");
     await bench.newSession();
+    await chat.locator("textarea").fill("/try");
+    await chat.locator("textarea").press("Enter");
+    await until(chat.locator("textarea"), ({ value }) => value === "/try "); // its prompt is still to be typed
     await prepare("10 counts as low.");
     await chat.getByRole("button", { name: /^Try/ }).click();
     await chat.locator(".list .user .chip", { hasText: "Private copy" }).waitFor();
