@@ -433,6 +433,17 @@ async function commandWaits() {
   await bench.widenSideBar(180);
   await until(card.locator(".title"), (title) => title.clientWidth > document.querySelector("main").clientWidth * 0.6); // it has a line of its own
   await picture("narrow");
+  const buttons = card.locator(".question button");
+  const seen = await buttons.evaluateAll((all) => {
+    const places = all.map((one) => ({ name: one.textContent, ...one.getBoundingClientRect().toJSON() }));
+    return places.sort((a, b) => a.top - b.top || a.left - b.left).map(({ name }) => name);
+  });
+  assert.match(seen[0], /Always/, "the answers of one time are in the last row");
+  await buttons.filter({ hasText: seen[0] }).focus();
+  for (const name of seen.slice(1)) {
+    await bench.page.keyboard.press("Tab");
+    await until(card.locator("button:focus"), ({ textContent }, next) => textContent === next, name);
+  }
   await bench.widenSideBar(440);
   await card.locator(".question button", { hasText: /reject/i }).click();
   await bench.chat.locator(".answer", { hasText: "I did not run it." }).waitFor();

@@ -161,10 +161,16 @@ export function shapeChecks({ bench, model, picture }) {
 
   /** What the model asked and what was answered stay in the chat. */
   async function asked() {
-    const question = { question: "Which currency?", options: ["EUR", "USD"] };
+    const question = { question: "Which currency?", options: ["EUR", "USD", "Japanese yen", "Swiss francs", "None"] };
     await model.script([{ call: { id: "call_q1", name: "ask_user", arguments: question } }], [{ text: "So be it." }]);
     await bench.say("Pick one.");
     await chat.locator(".asking .question button", { hasText: "EUR" }).waitFor();
+    const inOrder = ({ children }) => {
+      const places = [...children].map((button) => button.getBoundingClientRect());
+      const isAfter = ({ top, left }, before) => top > before.top || (top === before.top && left > before.left);
+      return places.at(-1).top > places[0].top && places.slice(1).every((place, index) => isAfter(place, places[index]));
+    };
+    await until(chat.locator(".asking .question .buttons"), inOrder); // as the model listed them, in several rows
     await picture("asks");
     await chat.locator(".asking .question button", { hasText: "EUR" }).click();
     await answer("So be it.").waitFor();
