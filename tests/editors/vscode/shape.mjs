@@ -94,6 +94,25 @@ export function shapeChecks({ bench, model, picture }) {
     await bench.page.locator(".pane .monaco-list-row", { hasText: "Write two." }).waitFor();
   }
 
+  async function keysAfterDialog() {
+    const other = { call: { id: "call_other", name: "write_file", arguments: { path: "other.txt", content: "1" } } };
+    await bench.setMode("edit");
+    await model.script([write("four"), other], [{ text: "Both are written." }]);
+    await bench.say("Write both.");
+    await answer("Both are written.").waitFor();
+    await bench.idle();
+    await said("Write both.").getByRole("button", { name: /^Edit/ }).press("Enter");
+    await shows("Write both.");
+    await box.press("Enter");
+    await bench.answerDialog("reverts the changes in 2 files", "Cancel");
+    await chat.locator("textarea:focus").waitFor();
+    await shows("Write both.");
+    await box.press("Escape");
+    await bench.command("tandem: Undo Last Turn");
+    await chat.locator(".notice", { hasText: /Undid turn \d+ \(“Write both\.”\)/ }).waitFor();
+    await bench.setMode("ask");
+  }
+
   async function again() {
     await model.script([{ text: "Another three." }]);
     await said("Say three.").getByRole("button", { name: /^Send again/ }).press("Enter");
@@ -188,6 +207,7 @@ export function shapeChecks({ bench, model, picture }) {
     ["a command that failed is red, with its exit code and duration", failedCommand],
     ["Run in Terminal types a command and does not run it", inTerminal],
     ["an edited message restores files and conversation when it is sent, and Escape cancels", backAndChanged],
+    ["the keys go on in the input after a dialog that the chat opened", keysAfterDialog],
     ["a message can be sent again, and an answer copied", again],
     ["comments on lines are collected, and sent as one prompt", comments],
     ["a pasted image is sent, and a removed one is not", pasted],
