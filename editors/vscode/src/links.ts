@@ -1,7 +1,7 @@
 /** Links and file names from the chat. A model wrote them, so an address is shown in full and requires confirmation before anything opens. */
 import { stat } from "node:fs/promises";
 import { isAbsolute, join, posix } from "node:path";
-import { commands, l10n, env, Position, Range, Uri, window, workspace } from "vscode";
+import { commands, type Disposable, l10n, env, Position, Range, Uri, window, workspace } from "vscode";
 import type { Location } from "./messages";
 import { isNotebook } from "./notebooks";
 import { visible } from "./safe";
@@ -11,6 +11,12 @@ import type { Session } from "./session";
 const SYMBOL = "symbol:";
 /** The maximum number of files for a set of names: a workspace may have one in each folder. */
 const FOUND = 1000;
+/** Those of this window, in order. The chat keeps the names that files had. */
+const renames: { readonly oldUri: Uri; readonly newUri: Uri }[] = [];
+
+export function followRenames(): Disposable {
+  return workspace.onDidRenameFiles(({ files }) => void renames.push(...files));
+}
 
 /** Opens `http(s)` in the browser after a yes, and a file of the workspace or a definition in it in the editor; nothing else. */
 export async function openLink(href: string, session: Session): Promise<void> {
@@ -70,8 +76,9 @@ export async function openLocation({ path, line }: Location, session: Session): 
     return;
   }
   const at = line === undefined ? undefined : new Position(Math.max(0, line - 1), 0);
+  const options = { preserveFocus: true, preview: true, ...(at && { selection: new Range(at, at) }) };
   try {
-    await window.showTextDocument(uri, { preserveFocus: true, preview: true, ...(at && { selection: new Range(at, at) }) });
+    await window.showTextDocument(uri, options).then(undefined, () => window.showTextDocument(renamed(uri), options));
   } catch {
     if (!/[\\/]/.test(path)) {
       // A model often names a file without its folder. The list shows it, or that there is none.
@@ -80,6 +87,14 @@ export async function openLocation({ path, line }: Location, session: Session): 
     }
     void window.showWarningMessage(l10n.t("Could not open {0}: it does not exist or is not text.", visible(path)));
   }
+}
+
+/** Where a file is after it, or a folder that it is in, was renamed. */
+function renamed(uri: Uri): Uri {
+  return renames.reduce((at, { oldUri, newUri }) => {
+    const rest = at.path.slice(oldUri.path.length);
+    return at.path.startsWith(oldUri.path) && /^(\/|$)/.test(rest) ? at.with({ path: newUri.path + rest }) : at;
+  }, uri);
 }
 
 /** Asks the server, which finds definitions without language extensions. */

@@ -14,6 +14,7 @@ import { watchReports } from "./diagnostics";
 import { Focus } from "./focus";
 import { Gutter } from "./gutter";
 import { Inline } from "./inline";
+import { followRenames } from "./links";
 import { Marks } from "./marks";
 import { Memory } from "./memory";
 import { NextEdit } from "./nextEdit";
@@ -58,6 +59,7 @@ export function activate({ extensionUri, globalStorageUri, secrets, subscription
     looking,
     registerActions(review),
     provideDiagrams(),
+    followRenames(),
     ...registerCommit(server),
     ...registerCommands({ server, conversations, chat, log }),
     ...registerReviewCommands(review, before),

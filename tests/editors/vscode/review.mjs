@@ -303,6 +303,8 @@ export function reviewChecks({ bench, model, picture }) {
     await row("basket.ts").waitFor();
     await row("rate.ts").waitFor();
     await exactly(row("cart.ts"), 0);
+    await bench.chat.locator(".tool .title", { hasText: tax.path }).click();
+    await page.locator(".tab.active", { hasText: "rate.ts" }).waitFor(); // the chat has the names of before
     await bench.openFile("basket.ts");
     await exactly(lens("Keep"), 1);
     await bench.command("tandem: Undo Last Turn");
