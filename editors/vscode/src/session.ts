@@ -264,7 +264,9 @@ export class Session implements Disposable {
   async reopen(goesOn: boolean): Promise<void> {
     if (!goesOn && this.lostId !== undefined) {
       this.lostId = undefined;
-      this.transcript.notice(l10n.t("Settings changed: a new session has started. The model no longer sees the messages above."));
+      if (this.transcript.isAnswered) {
+        this.transcript.notice(l10n.t("Settings changed: a new session has started. The model no longer sees the messages above."));
+      }
     }
     await this.open();
     if (this.problem === undefined && this.status?.state !== "no_model") {

@@ -64,6 +64,11 @@ export class Transcript {
     return this.entries.size === 0;
   }
 
+  /** The model has answered something. */
+  get isAnswered(): boolean {
+    return [...this.entries.values()].some(({ kind }) => kind === "answer" || kind === "tool");
+  }
+
   /** Adds the user's message, which begins a turn and disables the buttons of earlier ones. Returns its id. */
   ask(text: string, context: readonly Chip[]): number {
     this.removeCut();

@@ -25,7 +25,8 @@ class Stage {
   readonly turn = new EventEmitter<protocol.Turn>();
   readonly onTurn = this.turn.event;
   readonly onJobs = new EventEmitter<protocol.Jobs>().event;
-  readonly onEnd = new EventEmitter<void>().event;
+  readonly ended = new EventEmitter<void>();
+  readonly onEnd = this.ended.event;
   private readonly asked = new Map<string, Asked>();
 
   request({ method }: RequestType<unknown, unknown, unknown>, params: Asked["params"]): Promise<unknown> {
@@ -347,6 +348,30 @@ test("cards that ask for a setup are settled by one that works", async () => {
   await current.reopen(true);
   const card = current.transcript.all().at(-1);
   assert.deepEqual(card?.kind === "error" && card.remedies, ["retry"]);
+});
+
+test("other settings begin another session, which is said where the model had answered something", async () => {
+  const { stage, conversations, texts } = open(new Stage());
+  const { current } = conversations;
+  const turn = current.prompt({ text: "hello", attachments: [] });
+  (await stage.take("session/new")).resolve({ sessionId: "first" });
+  (await stage.take("session/prompt")).reject(new ResponseError(-32000, "no model is configured", { code: "no_model" }));
+  await turn;
+  const change = async (sessionId: string) => {
+    stage.ended.fire();
+    const reopened = current.reopen(false);
+    (await stage.take("session/new")).resolve({ sessionId });
+    await reopened;
+  };
+  await change("second");
+  assert.equal(texts().length, 2, "the prompt and its error");
+  const again = current.prompt({ text: "hello again", attachments: [] });
+  const prompt = await stage.take("session/prompt");
+  stage.says("second", "agent_message_chunk", "Hello!");
+  prompt.resolve({ stopReason: "end_turn" });
+  await again;
+  await change("third");
+  assert.match(texts().at(-1) ?? "", /^Settings changed/);
 });
 
 test("ids of one conversation mean nothing in the next", async () => {
