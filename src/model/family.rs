@@ -18,6 +18,7 @@ pub(super) enum Family {
     Mistral,
     Qwen,
     Glm,
+    MiniMax,
     Other,
 }
 
@@ -30,7 +31,7 @@ pub struct Known {
 }
 
 /// Substrings of a family's names. The first match wins.
-const MARKS: [(&str, Family); 20] = [
+const MARKS: [(&str, Family); 21] = [
     ("claude", Family::Claude),
     ("gpt-oss", Family::GptOss),
     ("chatgpt", Family::Gpt),
@@ -51,6 +52,7 @@ const MARKS: [(&str, Family); 20] = [
     ("qwen", Family::Qwen),
     ("qwq", Family::Qwen),
     ("glm", Family::Glm),
+    ("minimax", Family::MiniMax),
 ];
 
 /// A name without the prefixes and suffixes that hosts add, in lower case, with dashes in versions: `claude-sonnet-4-6` for

@@ -50,47 +50,27 @@ impl Endpoint {
     }
 }
 
-/// The effort somebody chose, in the words of a family that knows those from `least` to `most`.
-fn chosen(endpoint: &Endpoint, least: Effort, most: Effort) -> Option<String> {
-    let word = endpoint.effort.as_deref()?;
-    Some(
-        Effort::named(word)
-            .map_or(word, |effort| effort.within(least, most).name())
-            .to_owned(),
-    )
+/// The effort somebody chose, as the nearest one that the model takes, or else this one.
+fn effort(endpoint: &Endpoint, default: Option<&str>) -> Option<String> {
+    let word = endpoint.effort.as_deref().or(default)?;
+    let taken = Effort::taken(&endpoint.provider, &endpoint.model);
+    // The provider may have words of its own, and others translate `none` for Claude.
+    let passes = match endpoint.known().family {
+        Family::Claude => word == "none" && endpoint.api == Api::Chat,
+        Family::Other => matches!(endpoint.host(), Host::Hosted | Host::Other),
+        _ => false,
+    };
+    let word = match Effort::named(word).filter(|_| !passes) {
+        Some(effort) => effort.nearest(&taken)?.name(),
+        None => word,
+    };
+    Some(word.to_owned())
 }
 
 /// Without an effort gpt-5.1 and later do not reason at all.
 fn of_openai(endpoint: &Endpoint) -> Option<String> {
-    let known = endpoint.known();
-    let reasons = match known.family {
-        Family::Gpt => known.at_least(5, 0) && !endpoint.is_called("gpt-5-chat"),
-        Family::OSeries => true,
-        _ => return endpoint.effort.clone(),
-    };
-    if !reasons {
-        return None;
-    }
-    let hardest = if known.at_least(5, 6) {
-        Effort::Max
-    } else {
-        Effort::Xhigh
-    };
-    if endpoint.is_called("-pro") {
-        return Some(chosen(endpoint, Effort::High, hardest).unwrap_or_else(|| "high".to_owned()));
-    }
-    let (least, most) = match known.family {
-        Family::Gpt if known.at_least(6, 0) => (Effort::Low, hardest),
-        Family::Gpt if known.at_least(5, 6) => (Effort::None, hardest),
-        Family::Gpt if known.at_least(5, 2) => (Effort::None, Effort::Xhigh),
-        Family::Gpt if known.at_least(5, 1) => (Effort::None, Effort::High),
-        Family::Gpt => (Effort::Minimal, Effort::High),
-        _ => (Effort::Low, Effort::High),
-    };
-    let word = chosen(endpoint, least, most).unwrap_or_else(|| "medium".to_owned());
-    // gpt-5.1 dropped `minimal`.
-    let gone = word == "minimal" && known.family == Family::Gpt && known.at_least(5, 1);
-    Some(if gone { "low".to_owned() } else { word })
+    let is_openai = matches!(endpoint.known().family, Family::Gpt | Family::OSeries);
+    effort(endpoint, is_openai.then_some("medium"))
 }
 
 fn responses(endpoint: &Endpoint) -> Option<Value> {
@@ -119,25 +99,18 @@ fn chat(endpoint: &Endpoint) -> Option<Value> {
             Some(json!({ "reasoning_effort": effort? }))
         }
         Host::OpenRouter | Host::Vercel => {
-            let default = match known.family {
+            let reasons = match known.family {
                 Family::Gpt => known.at_least(5, 0),
                 Family::Claude => known.at_least(4, 6),
                 _ => false,
             };
-            let effort = match known.family {
-                Family::Gpt | Family::OSeries if word.is_some() => of_openai(endpoint),
-                _ => word.or(default.then_some("medium")).map(str::to_owned),
-            };
-            Some(json!({ "reasoning": { "effort": effort? } }))
+            let effort = effort(endpoint, reasons.then_some("medium"))?;
+            Some(json!({ "reasoning": { "effort": effort } }))
         }
         Host::DeepSeek if word? == "none" => Some(toggle(false)),
-        Host::DeepSeek => {
-            let least = if known.at_least(4, 1) { "low" } else { "high" };
-            Some(json!({ "reasoning_effort": of_three(endpoint)?.replace("low", least) }))
-        }
         // It refuses `reasoning_effort` beside `thinking`, and older models know neither.
         Host::Moonshot if known.at_least(3, 0) => {
-            Some(json!({ "reasoning_effort": of_three(endpoint)? }))
+            Some(json!({ "reasoning_effort": effort(endpoint, None)? }))
         }
         Host::Moonshot if known.at_least(2, 6) => {
             // The coding models always think.
@@ -152,29 +125,14 @@ fn chat(endpoint: &Endpoint) -> Option<Value> {
         Host::Moonshot => None,
         Host::Zai => glm(endpoint),
         Host::DashScope => dashscope(endpoint),
-        Host::Mistral => {
-            Some(json!({ "reasoning_effort": if word? == "none" { "none" } else { "high" } }))
-        }
         Host::Groq if known.family == Family::Qwen => {
             Some(json!({ "reasoning_effort": if word? == "none" { "none" } else { "default" } }))
         }
-        Host::Groq => {
-            Some(json!({ "reasoning_effort": chosen(endpoint, Effort::Low, Effort::High)? }))
-        }
         Host::Google if known.family == Family::Gemini => Some(gemini(endpoint)),
-        Host::Google => {
-            Some(json!({ "reasoning_effort": chosen(endpoint, Effort::None, Effort::High)? }))
+        Host::Mistral | Host::Groq | Host::Google | Host::DeepSeek => {
+            Some(json!({ "reasoning_effort": effort(endpoint, None)? }))
         }
         Host::Xai | Host::Anthropic | Host::Hosted | Host::Other => own_server(endpoint),
-    }
-}
-
-/// For models that know three efforts: low, high and max.
-fn of_three(endpoint: &Endpoint) -> Option<&'static str> {
-    match Effort::named(endpoint.effort.as_deref()?)? {
-        Effort::None | Effort::Minimal | Effort::Low => Some("low"),
-        Effort::Medium | Effort::High => Some("high"),
-        Effort::Xhigh | Effort::Max => Some("max"),
     }
 }
 
@@ -190,10 +148,8 @@ fn glm(endpoint: &Endpoint) -> Option<Value> {
         return Some(json!({ "thinking": { "type": "disabled" } }));
     }
     let mut fields = json!({ "thinking": { "type": "enabled", "clear_thinking": false } });
-    let effort = of_three(endpoint).filter(|_| known.at_least(5, 2));
-    if let Some(effort) = effort {
-        let least = if known.at_least(5, 3) { "low" } else { "high" };
-        fields["reasoning_effort"] = effort.replace("low", least).into();
+    if let Some(effort) = effort(endpoint, None).filter(|_| known.at_least(5, 2)) {
+        fields["reasoning_effort"] = effort.into();
     }
     Some(fields)
 }
@@ -215,16 +171,13 @@ fn gemini(endpoint: &Endpoint) -> Value {
     let known = endpoint.known();
     let mut thinking = json!({ "include_thoughts": true });
     if known.at_least(3, 0) {
-        let least = if known.at_least(3, 7) {
-            Effort::Low
-        } else {
-            Effort::Minimal
-        };
-        if let Some(level) = chosen(endpoint, least, Effort::High) {
+        if let Some(level) = effort(endpoint, None) {
             thinking["thinking_level"] = level.into();
         }
     } else if let Some(effort) = endpoint.effort.as_deref().and_then(Effort::named) {
-        thinking["thinking_budget"] = effort.budget().into();
+        // Pro always thinks, and the others think less.
+        let least = if endpoint.is_called("pro") { 128 } else { 0 };
+        thinking["thinking_budget"] = effort.budget().clamp(least, 24_576).into();
     }
     json!({ "extra_body": { "google": { "thinking_config": thinking } } })
 }
@@ -233,8 +186,8 @@ fn gemini(endpoint: &Endpoint) -> Value {
 /// begins like the one before, and the server reads it anew.
 fn own_server(endpoint: &Endpoint) -> Option<Value> {
     let mut fields = Map::new();
-    if let Some(word) = &endpoint.effort {
-        fields.insert("reasoning_effort".into(), word.as_str().into());
+    if let Some(effort) = effort(endpoint, None) {
+        fields.insert("reasoning_effort".into(), effort.into());
     }
     if let Some((switch, value)) = endpoint.template_switch() {
         fields.insert("chat_template_kwargs".into(), json!({ switch: value }));
@@ -246,6 +199,18 @@ fn own_server(endpoint: &Endpoint) -> Option<Value> {
 fn messages(endpoint: &Endpoint) -> Value {
     let known = endpoint.known();
     let most = longest(endpoint);
+    if matches!(known.family, Family::Kimi | Family::MiniMax) && known.at_least(3, 0) {
+        let limit = json!(endpoint.max_tokens.unwrap_or_else(|| LONGEST.into()));
+        return match effort(endpoint, None) {
+            None => json!({ "max_tokens": limit }),
+            Some(effort) if effort == "none" => {
+                json!({ "max_tokens": limit, "thinking": { "type": "disabled" } })
+            }
+            Some(effort) => json!({
+                "max_tokens": limit, "thinking": { "type": "adaptive" }, "output_config": { "effort": effort }
+            }),
+        };
+    }
     if known.family != Family::Claude {
         let budget = chosen_budget(endpoint, 0);
         return budgeted(
@@ -273,19 +238,12 @@ fn messages(endpoint: &Endpoint) -> Value {
             };
             return json!({ "max_tokens": limit, "thinking": { "type": off } });
         }
-        let hardest = |effort: String| {
-            if known.at_least(4, 7) {
-                effort
-            } else {
-                effort.replace("xhigh", "high")
-            }
-        };
         let mut fields = json!({ "max_tokens": limit, "thinking": { "type": "adaptive" } });
         if known.at_least(4, 7) {
             // By default they think in secret.
             fields["thinking"]["display"] = "summarized".into();
         }
-        if let Some(effort) = chosen(endpoint, Effort::Low, Effort::Max).map(hardest) {
+        if let Some(effort) = effort(endpoint, None) {
             fields["output_config"] = json!({ "effort": effort });
         }
         return fields;

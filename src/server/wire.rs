@@ -146,17 +146,20 @@ pub(super) fn config_options(state: &State, toggles: bool) -> Vec<acp::SessionCo
         acp::SessionConfigOption::select("model", "Model", name.clone(), all)
             .category(acp::SessionConfigOptionCategory::Model)
     });
-    let effort = current.filter(|_| state.has_effort).map(|_| {
-        let all = std::iter::once((AS_CONFIGURED, "As configured"));
-        let offered = Effort::offered(current.map_or("", String::as_str)).iter();
-        let all = all.chain(offered.map(|effort| (effort.name(), effort.title())));
-        let all: Vec<_> = all
-            .map(|(id, name)| acp::SessionConfigSelectOption::new(id, name))
-            .collect();
-        let now = state.effort.map_or(AS_CONFIGURED, Effort::name);
-        acp::SessionConfigOption::select("effort", "Reasoning effort", now, all)
-            .category(acp::SessionConfigOptionCategory::ThoughtLevel)
-    });
+    let named = current.filter(|_| state.has_effort);
+    let effort = named
+        .and_then(|name| name.split_once('/'))
+        .map(|(provider, model)| {
+            let all = std::iter::once((AS_CONFIGURED, "As configured"));
+            let taken = Effort::taken(provider, model).into_iter();
+            let all = all.chain(taken.map(|effort| (effort.name(), effort.title())));
+            let all: Vec<_> = all
+                .map(|(id, name)| acp::SessionConfigSelectOption::new(id, name))
+                .collect();
+            let now = state.effort.map_or(AS_CONFIGURED, Effort::name);
+            acp::SessionConfigOption::select("effort", "Reasoning effort", now, all)
+                .category(acp::SessionConfigOptionCategory::ThoughtLevel)
+        });
     let copy = toggles.then(|| {
         acp::SessionConfigOption::boolean("copy", "Work on a copy", state.on_copy)
             .description("Each prompt changes a copy of the workspace; apply or discard its changes when it ends")

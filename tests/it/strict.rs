@@ -5,6 +5,7 @@
 //! turn, a process that ends in the middle of one. Nothing is refused, and every rule is proved to refuse a request
 //! that breaks it.
 
+mod efforts;
 mod pictures;
 mod rows;
 mod rules;
@@ -211,10 +212,15 @@ impl Play {
 
     #[track_caller]
     fn switch(&mut self, (provider, model): Row) {
-        let value = format!("{provider}/{model}");
-        let params = json!({ "sessionId": self.session, "configId": "model", "value": value });
+        self.set("model", &format!("{provider}/{model}"));
+    }
+
+    #[track_caller]
+    fn set(&mut self, option: &str, value: &str) -> Value {
+        let params = json!({ "sessionId": self.session, "configId": option, "value": value });
         let answer = self.client.call("session/set_config_option", params);
         assert!(answer["error"].is_null(), "{answer}");
+        answer
     }
 
     /// The conversation goes on in another process.
@@ -415,6 +421,7 @@ fn a_field_that_a_host_refuses_by_name_is_left_out_once_in_the_session() {
     let row = ("xai", "grok-4.3");
     let world = World::new(json!([]));
     let strict = Strict::of(&world);
+    strict.refuse_efforts();
     let mut client = client(
         &world,
         &strict,
@@ -456,6 +463,7 @@ fn a_field_that_a_host_refuses_by_name_is_left_out_once_in_the_session() {
     // Another server under the same name is not known yet.
     let elsewhere = World::new(json!([]));
     let other = Strict::of(&elsewhere);
+    other.refuse_efforts();
     let next = self::client(
         &world,
         &other,

@@ -40,7 +40,8 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
 /// Models without reasoning refuse a request to return it.
 fn reasons(endpoint: &Endpoint) -> bool {
     let known = endpoint.known();
-    known.family != Family::Gpt || known.at_least(5, 0)
+    known.family != Family::Gpt
+        || !crate::domain::Effort::taken(&endpoint.provider, &endpoint.model).is_empty()
 }
 
 fn tool(tool: &ToolSpec) -> Value {

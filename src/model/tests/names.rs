@@ -91,7 +91,7 @@ fn facts(name: &str) -> String {
         })
         .collect();
     let info = known::find(name).map(|info| (info.context_window, info.output, info.prices));
-    let (family, patches, offered) = (known.family, known.patches(), Effort::offered(name));
+    let (family, patches, offered) = (known.family, known.patches(), Effort::taken("", name));
     format!("{family:?} {patches} {offered:?} {info:?} {switches:#?}")
 }
 

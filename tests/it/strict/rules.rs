@@ -11,8 +11,8 @@ mod responses;
 use serde_json::{Value, json};
 use tandem::model::Api;
 
-use super::rows::ROWS;
-use super::server::{Memory, Request};
+use super::efforts;
+use super::server::{Memory, Request, known};
 
 /// A rule.
 pub struct Rule {
@@ -31,6 +31,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         .chain(responses::RULES)
         .chain(messages::RULES)
         .chain(chat::RULES)
+        .chain([&efforts::RULE])
 }
 
 /// The rules that a request breaks.
@@ -45,10 +46,7 @@ const EVERYWHERE: &[Rule] = &[
     Rule {
         says: "The model does not exist",
         of: |_| true,
-        holds: |request, _| {
-            ROWS.iter()
-                .any(|row| (row.0, row.1) == (&request.provider, request.model()))
-        },
+        holds: |request, _| known(request).is_some(),
         spoil: |request, _| request.body["model"] = "gpt-0".into(),
     },
     Rule {
@@ -155,7 +153,9 @@ const EVERYWHERE: &[Rule] = &[
         says: "OpenAI's models since gpt-4.1 edit with patches, whoever serves them, all others with old and new text",
         of: |request| !request.is_summary(),
         holds: |request, _| {
-            let patches = request.model().contains("gpt-") && !request.model().contains("gpt-4o");
+            let model = request.model();
+            let patches = ["gpt-", "o3", "o4"].iter().any(|name| model.contains(name))
+                && !model.contains("gpt-4o");
             let has = |name: &str| tools(&request.body).iter().any(|tool| tool["name"] == name);
             has("apply_patch") == patches && has("edit_file") != patches
         },

@@ -2,13 +2,14 @@
 //! one is refused with that provider's status and in its shape, and noted.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use rehearsal::{Reply, Step};
 use serde_json::{Value, json};
 use tandem::model::Api;
 
-use super::rows::ROWS;
+use super::efforts;
+use super::rows::Row;
 use super::rules;
 use super::voice::{Issued, Said, speak};
 use crate::driver::World;
@@ -64,6 +65,10 @@ pub struct Memory {
     pub key: Option<Value>,
     /// Whether a temperature and a limit are configured.
     pub is_chosen: bool,
+    /// The effort that somebody chose.
+    pub effort: Option<&'static str>,
+    /// Whether no model takes an effort.
+    pub refuses_efforts: bool,
     pub conversation: Option<String>,
     /// The answer that paused just now.
     pub paused: Option<Value>,
@@ -87,6 +92,8 @@ struct Stage {
     memory: Memory,
     requests: Vec<(Request, Memory)>,
     refusals: Vec<String>,
+    /// How many requests there were.
+    count: usize,
 }
 
 /// A world's model that keeps the rules.
@@ -114,6 +121,24 @@ impl Strict {
     /// The session has a temperature and a limit.
     pub fn choose(&self) {
         self.stage.lock().unwrap().memory.is_chosen = true;
+    }
+
+    /// From now on the session has this effort, or the `default` one: tools, system prompt and settings begin anew.
+    pub fn choose_effort(&self, effort: &'static str) {
+        let mut stage = self.stage.lock().unwrap();
+        stage.memory.effort = Some(effort).filter(|effort| *effort != "default");
+        (stage.memory.before, stage.memory.openings) = (None, BTreeMap::new());
+        (stage.requests, stage.refusals, stage.script) = Default::default();
+    }
+
+    /// From now on no model takes an effort.
+    pub fn refuse_efforts(&self) {
+        self.stage.lock().unwrap().memory.refuses_efforts = true;
+    }
+
+    /// Another conversation begins.
+    pub fn forget(&self) {
+        *self.stage.lock().unwrap() = Stage::default();
     }
 
     pub fn add(&self, acts: impl IntoIterator<Item = Act>) {
@@ -161,6 +186,7 @@ impl Stage {
     fn answer(&mut self, request: &Request) -> Result<String, (u16, Value)> {
         let broken = rules::broken(request, &self.memory);
         self.requests.push((request.clone(), self.memory.clone()));
+        self.count += 1;
         if let Some(first) = broken.first() {
             self.refusals.push(format!(
                 "{}/{}: {}",
@@ -170,10 +196,7 @@ impl Stage {
             ));
             return Err(refusal(&request.provider, first));
         }
-        let row = *ROWS
-            .iter()
-            .find(|row| row.0 == request.provider && row.1 == request.model())
-            .expect("a known row");
+        let row = known(request).expect("a known row");
         self.memory
             .openings
             .entry(request.row())
@@ -190,7 +213,7 @@ impl Stage {
             .or_else(|| request.conversation.clone());
         self.memory.before = Some(request.clone());
         self.memory.paused = None;
-        let (number, tokens) = (self.requests.len(), request.raw.len() / 4);
+        let (number, tokens) = (self.count, request.raw.len() / 4);
         if request.is_summary() {
             self.forget();
             return Ok(speak(
@@ -255,6 +278,13 @@ impl Stage {
             issued.exact = Value::Null;
         }
     }
+}
+
+/// The row of a request's model, if there is one.
+pub fn known(request: &Request) -> Option<Row> {
+    static ROWS: LazyLock<Vec<Row>> = LazyLock::new(efforts::rows);
+    let mut rows = ROWS.iter().copied();
+    rows.find(|row| *row == (&*request.provider, request.model()))
 }
 
 /// A refusal in the shape of a provider.

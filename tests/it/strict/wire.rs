@@ -61,6 +61,10 @@ const WIRE: &[(&str, &[(&str, By)])] = &[
             ),
             ("the answer is streamed", Rule("The answer is streamed")),
             (
+                "an effort that the model takes there, and in the field it has for it",
+                Rule("The model takes this effort"),
+            ),
+            (
                 "a host that does not stream is understood",
                 Test("a_complete_json_answer_is_accepted_instead_of_a_stream"),
             ),

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use tandem::model::Api;
 
 use super::{Rule, fields, list};
-use crate::strict::rows::{is_mistral, keeps_thoughts, wants_thoughts};
+use crate::strict::efforts;
+use crate::strict::rows::{ROWS, is_mistral, keeps_thoughts, wants_thoughts};
 use crate::strict::server::Request;
 
 pub const FIELDS: &[&str] = &[
@@ -310,7 +311,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         says: "An effort is said as reasoning.effort",
         of: |request| matches!(request.provider.as_str(), "openrouter" | "vercel"),
-        holds: |request, _| request.body["reasoning"]["effort"].is_string(),
+        holds: |request, _| {
+            let effort = &request.body["reasoning"]["effort"];
+            effort.is_string() || !ROWS.contains(&(&request.provider, request.model()))
+        },
         spoil: |request, _| without(&mut request.body, "reasoning"),
     },
     // Gemini
@@ -403,21 +407,29 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         says: "Without clear_thinking: false the thoughts of earlier turns are dropped, and the cache with them",
-        of: |request| request.provider.starts_with("zai"),
-        holds: |request, _| {
-            request.body["thinking"] == json!({ "type": "enabled", "clear_thinking": false })
+        of: |request| {
+            request.provider.starts_with("zai") && efforts::version(request.model()) > 4.65
+        },
+        holds: |request, memory| {
+            let thinking = &request.body["thinking"];
+            memory.effort == Some("none") && thinking["type"] == "disabled"
+                || *thinking == json!({ "type": "enabled", "clear_thinking": false })
         },
         spoil: |request, _| request.body["thinking"] = json!({ "type": "enabled" }),
     },
     Rule {
         says: "Without thinking.keep the thoughts of earlier turns are dropped",
         of: |request| request.provider == "moonshot" && request.model() == "kimi-k2.6",
-        holds: |request, _| request.body["thinking"] == json!({ "type": "enabled", "keep": "all" }),
+        holds: |request, memory| {
+            let thinking = &request.body["thinking"];
+            memory.effort == Some("none") && thinking["type"] == "disabled"
+                || *thinking == json!({ "type": "enabled", "keep": "all" })
+        },
         spoil: |request, _| request.body["thinking"] = json!({ "type": "enabled" }),
     },
     Rule {
         says: "kimi-k3 takes reasoning_effort, not thinking",
-        of: |request| request.model() == "kimi-k3",
+        of: |request| request.provider == "moonshot" && request.model() == "kimi-k3",
         holds: |request, _| request.body.get("thinking").is_none(),
         spoil: |request, _| request.body["thinking"] = json!({ "type": "enabled" }),
     },
@@ -453,8 +465,13 @@ pub const RULES: &[Rule] = &[
     Rule {
         says: "Invalid request: thinking and reasoning_effort cannot be used together",
         of: |request| request.provider == "moonshot",
-        holds: |request, _| request.body.get("reasoning_effort").is_none(),
-        spoil: |request, _| request.body["reasoning_effort"] = "high".into(),
+        holds: |request, _| {
+            request.body.get("reasoning_effort").is_none() || request.body.get("thinking").is_none()
+        },
+        spoil: |request, _| {
+            request.body["reasoning_effort"] = "high".into();
+            request.body["thinking"] = json!({ "type": "enabled" });
+        },
     },
     Rule {
         says: "The ids of Kimi's calls are kept",
@@ -558,7 +575,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         says: "Model grok-4.3 does not support parameter reasoningEffort.",
         of: |request| request.provider == "xai",
-        holds: |request, _| request.body.get("reasoning_effort").is_none(),
+        holds: |request, memory| {
+            let is_refused = memory.refuses_efforts || memory.effort.is_none();
+            !is_refused || request.body.get("reasoning_effort").is_none()
+        },
         spoil: |request, _| request.body["reasoning_effort"] = "high".into(),
     },
     Rule {
@@ -570,12 +590,10 @@ pub const RULES: &[Rule] = &[
                     "openrouter" | "xai" | "moonshot" | "zai" | "zai-coding"
                 )
         },
-        holds: |request, _| {
-            request
-                .body
-                .get("reasoning_effort")
-                .or(request.body.get("thinking"))
-                .is_none()
+        holds: |request, memory| {
+            let thinking = request.body.get("thinking");
+            let effort = request.body.get("reasoning_effort").or(thinking);
+            memory.effort.is_some() || effort.is_none()
         },
         spoil: |request, _| request.body["reasoning_effort"] = "high".into(),
     },

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use tandem::model::Api;
 
 use super::{Rule, is_word, list};
+use crate::strict::efforts;
 use crate::strict::server::Request;
 
 pub const FIELDS: &[&str] = &[
@@ -28,7 +29,11 @@ fn speaks(request: &Request) -> bool {
 }
 
 fn is_adaptive(request: &Request) -> bool {
-    is_claude(request) && request.model() != "claude-sonnet-4-5"
+    is_claude(request) && efforts::version(request.model()) > 4.55
+}
+
+fn is_4_6(request: &Request) -> bool {
+    efforts::version(request.model()) < 4.65
 }
 
 fn is_claude(request: &Request) -> bool {
@@ -93,7 +98,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         says: "thinking.type.enabled is not supported for this model. Use thinking.type.adaptive",
         of: is_adaptive,
-        holds: |request, _| request.body["thinking"]["type"] == "adaptive",
+        holds: |request, memory| {
+            memory.effort == Some("none") || request.body["thinking"]["type"] == "adaptive"
+        },
         spoil: |request, _| {
             request.body["thinking"] = json!({ "type": "enabled", "budget_tokens": 2000 });
         },
@@ -101,7 +108,10 @@ pub const RULES: &[Rule] = &[
     Rule {
         says: "adaptive thinking is not supported on this model; budget_tokens is at least 1024 and leaves room in max_tokens",
         of: |request| is_claude(request) && !is_adaptive(request),
-        holds: |request, _| {
+        holds: |request, memory| {
+            if memory.effort == Some("none") || efforts::version(request.model()) < 3.7 {
+                return request.body.get("thinking").is_none();
+            }
             let budget = request.body["thinking"]["budget_tokens"]
                 .as_u64()
                 .unwrap_or_default();
@@ -117,12 +127,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         says: "Thoughts are secret unless thinking.display asks for a summary, which only 4.7 and later take",
         of: is_adaptive,
-        holds: |request, _| {
+        holds: |request, memory| {
             let display = &request.body["thinking"]["display"];
-            (*display == "summarized") == (request.model() != "claude-sonnet-4-6")
+            memory.effort == Some("none") || (*display == "summarized") != is_4_6(request)
         },
         spoil: |request, _| {
-            let is_old = request.model() == "claude-sonnet-4-6";
+            let is_old = is_4_6(request);
             request.body["thinking"]["display"] =
                 if is_old { "summarized" } else { "omitted" }.into();
         },

@@ -36,7 +36,10 @@ fn speaks(request: &Request) -> bool {
 }
 
 fn reasons(request: &Request) -> bool {
-    speaks(request) && !request.model().starts_with("gpt-4")
+    speaks(request)
+        && !["gpt-4", "gpt-5-chat"]
+            .iter()
+            .any(|name| request.model().starts_with(name))
 }
 
 /// Models that bill cache writes.
@@ -91,15 +94,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         says: "Without an effort the model does not reason",
         of: reasons,
-        holds: |request, _| {
-            let effort = request.body["reasoning"]["effort"]
-                .as_str()
-                .unwrap_or_default();
-            ["low", "medium", "high"].contains(&effort)
-                || effort == "xhigh" && request.model() == "gpt-5.5"
-                || writes_cache(request) && ["xhigh", "max"].contains(&effort)
-        },
-        spoil: |request, _| request.body["reasoning"] = json!({ "effort": "minimal" }),
+        holds: |request, _| request.body["reasoning"]["effort"].is_string(),
+        spoil: |request, _| request.body["reasoning"] = json!({ "summary": "auto" }),
     },
     Rule {
         says: "Reasoning of earlier turns is dropped without reasoning.context",
