@@ -17,4 +17,4 @@ pub mod snapshot;
 pub use self::change_set::ChangeSet;
 pub use self::guard::{Guard, Pins};
 pub use self::images::Images;
-pub use self::in_workspace::{Purpose, revert_in};
+pub use self::in_workspace::{Purpose, made, revert_in};

@@ -14,6 +14,7 @@ mod store;
 mod undo;
 
 use std::collections::HashSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -102,13 +103,25 @@ impl Checkpoints {
         if diffs.is_empty() && changes.is_empty() {
             return (changes, None);
         }
-        let images = self.store.images().await;
         if self.store.is_full() {
             self.turns.clear();
             self.reversals.clear();
         }
-        let owned = workspace.clone();
-        let recorded = blocking(move || {
+        let (edits, problem) = self.edits(workspace, diffs).await;
+        changes.files.extend(edits);
+        self.change(turn, changes.clone()).await;
+        self.publish();
+        (changes, self.store.notice(problem))
+    }
+
+    /// These edits as changes whose images are stored, and why they could not be.
+    pub async fn edits(
+        &mut self,
+        workspace: &Workspace,
+        diffs: Vec<FileDiff>,
+    ) -> (Vec<EntryChange>, Option<io::Error>) {
+        let (owned, images) = (workspace.clone(), self.store.images().await);
+        blocking(move || {
             let (mut edits, mut problem) = (Vec::new(), None);
             for diff in &diffs {
                 let (changed, error) = edits::recorded(&owned, &images, diff);
@@ -117,12 +130,8 @@ impl Checkpoints {
                 problem = problem.or(error);
             }
             (edits, problem)
-        });
-        let (edits, problem) = recorded.await;
-        changes.files.extend(edits);
-        self.change(turn, changes.clone()).await;
-        self.publish();
-        (changes, self.store.notice(problem))
+        })
+        .await
     }
 
     /// Moves the changes of a file or folder that the editor renamed. Returns whether there were any.

@@ -264,7 +264,9 @@ impl Images {
     fn make_in_folder(&self, dir: &Dir, path: &Path, entry: &Entry) -> io::Result<()> {
         match entry {
             Entry::Absent => Ok(()),
-            Entry::Special => Err(io::Error::other("it was not a regular file")),
+            Entry::Special => Err(io::Error::other(
+                "it was not a regular file, or there was no room for a copy of it",
+            )),
             Entry::Folder { mode } => {
                 dir.create_dir(path)?;
                 mode::set(dir, path, *mode)

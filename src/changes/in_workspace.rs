@@ -253,6 +253,25 @@ impl TextFile {
     }
 }
 
+/// Those of the planned edits that were made: each file is as it was to become.
+pub async fn made(
+    workspace: &Workspace,
+    images: &Arc<Images>,
+    planned: Vec<EntryChange>,
+) -> ChangeSet {
+    let mut made = ChangeSet::default();
+    for change in planned {
+        let now = TextFile::find(workspace, &change.path).await.ok();
+        let now = now.and_then(|file| file.under(&change));
+        let after = edits::texts(images, &change, TEXT).await;
+        let is_made = now.is_some() && now == after.map(|(_, after)| after.text);
+        if is_made || change.path.is_dir() {
+            made.files.push(change);
+        }
+    }
+    made
+}
+
 /// Reverts what is as the change left it, also in documents that show what is on the disk.
 async fn on_disk(workspace: &Workspace, changes: ChangeSet, images: &Arc<Images>) -> Reverted {
     let (owned, images) = (workspace.clone(), Arc::clone(images));

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use super::conversation::Conversation;
 use super::outbox::Outbox;
-use super::store::Record;
+use super::store::{Call, Record};
 use super::{Review, ReviewError, Reviewed};
-use crate::changes::ChangeSet;
-use crate::changes::checkpoint::{Checkpoints, Settled};
+use crate::agent::event::PermissionRequest;
+use crate::changes::change_set::EntryChange;
+use crate::changes::checkpoint::{Checkpoints, Journaled, Settled};
+use crate::changes::{ChangeSet, made};
 use crate::domain::FileDiff;
 use crate::process::{Changed, Shell};
 use crate::workspace::Workspace;
@@ -17,6 +19,8 @@ pub(super) struct Changes {
     pub checkpoints: Checkpoints,
     pub workspace: Workspace,
     pub shell: Shell,
+    /// The edits that calls may have made although none has reported them.
+    pub planned: Vec<Call>,
 }
 
 impl Changes {
@@ -36,12 +40,54 @@ impl Changes {
         recorded
     }
 
+    /// Records what a call is about to edit: its end may not be seen, or come before that of the edit.
+    pub async fn plan(
+        &mut self,
+        request: &PermissionRequest,
+        conversation: &mut Conversation,
+        outbox: &mut Outbox,
+    ) {
+        let diffs = request.preview.diffs.clone();
+        let (files, _told_when_it_is_made) = self.checkpoints.edits(&self.workspace, diffs).await;
+        if !files.is_empty() {
+            let mut planned = Call {
+                id: request.call_id.clone(),
+                title: request.preview.title.clone(),
+                kind: request.kind,
+                ..Call::default()
+            };
+            planned.changed.files = files;
+            conversation.journal.note(Record::Planned(planned.clone()));
+            self.planned.push(planned);
+            conversation.write(outbox).await;
+        }
+    }
+
+    /// What was edited without a report becomes part of the last turn.
+    pub async fn take_up_planned(&mut self, conversation: &mut Conversation) {
+        let images = self.checkpoints.images().await;
+        for call in std::mem::take(&mut self.planned) {
+            let planned = call.changed.files.clone();
+            let changed = made(&self.workspace, &images, planned).await;
+            if changed.files.iter().all(EntryChange::is_folder) {
+                // It may still be made.
+                self.planned.push(call);
+                continue;
+            }
+            let recorded = Journaled::Changed(conversation.turns, changed.clone());
+            self.checkpoints.restore(recorded).await;
+            let made = Call { changed, ..call };
+            conversation.journal.note(Record::Call(made));
+        }
+    }
+
     /// Adds what a command changed that was running when tandem was killed.
     pub async fn take_up_interrupted(
         &mut self,
         conversation: &mut Conversation,
         outbox: &mut Outbox,
     ) {
+        self.take_up_planned(conversation).await;
         if let Some(changed) = self.shell.interrupted(&self.workspace).await {
             let paths = changed.changes.files.len() + usize::from(!changed.changes.git.is_empty());
             outbox.notices([format!(
@@ -76,6 +122,7 @@ impl Changes {
             return self.apply(review, None, conversation, outbox).await;
         }
         self.stop_undone_jobs(&review, conversation).await;
+        self.take_up_planned(conversation).await;
         // What jobs in the background have changed so far becomes part of the last turn.
         if let Some(changed) = self.shell.changed_by_jobs(&self.workspace).await {
             self.take_up("Background job", changed, conversation, outbox)

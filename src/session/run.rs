@@ -327,13 +327,19 @@ impl Actor {
                 } = &event
                 {
                     let nothing = ChangeSet::default();
-                    conversation
-                        .journal
-                        .call_ended(call_id, name, result, nothing);
+                    let journal = &mut conversation.journal;
+                    journal.call_ended(call_id, name, result, nothing);
                 }
                 self.consider(event).await;
             }
             Step::Event(event) => {
+                if let AgentEvent::PermissionRequested(request) = &event
+                    && !self.questions.is_on_copy()
+                {
+                    self.changes
+                        .plan(request, conversation, &mut self.outbox)
+                        .await;
+                }
                 conversation.journal.event(&event);
                 self.spending.spent.note(&event);
                 if let AgentEvent::ToolExecutionEnd {
@@ -348,9 +354,11 @@ impl Actor {
                         .changes
                         .record(turn, &result.diffs, command, &mut self.outbox)
                         .await;
-                    conversation
-                        .journal
-                        .call_ended(call_id, name, result, changed);
+                    let journal = &mut conversation.journal;
+                    let call = journal.call_ended(call_id, name, result, changed);
+                    self.changes
+                        .planned
+                        .retain(|planned| !call.settles(planned));
                 }
                 let title = conversation
                     .title

@@ -25,8 +25,8 @@ pub use self::list::{Listed, Sessions, StoreError};
 pub(super) use self::list::{folder, plans};
 pub(super) use self::load::Kept;
 pub use self::origins::{LineOrigin, Wrote};
-use self::record::{Call, Head, VERSION};
-pub(super) use self::record::{Held, QueuedPrompt, Record};
+pub(super) use self::record::{Call, Held, QueuedPrompt, Record};
+use self::record::{Head, VERSION};
 pub(super) use self::replay::{TRY, UNANSWERED, changes, events, last_trial};
 use super::SessionId;
 use crate::agent::Entry;
@@ -271,14 +271,14 @@ impl Journal {
         }
     }
 
-    /// Records the end of a call and what it `changed` in the workspace.
+    /// Records the end of a call and what it `changed` in the workspace; returns the record.
     pub fn call_ended(
         &mut self,
         call_id: &str,
         name: &str,
         result: &ToolOutput,
         changed: ChangeSet,
-    ) {
+    ) -> Call {
         let (kind, preview) = self.shown.remove(call_id).unwrap_or_default();
         let title = if preview.title.is_empty() {
             name.to_owned()
@@ -290,7 +290,7 @@ impl Journal {
         } else {
             result.locations.clone()
         };
-        self.note(Record::Call(Call {
+        let call = Call {
             id: call_id.to_owned(),
             title,
             kind,
@@ -298,7 +298,9 @@ impl Journal {
             changed,
             exit: result.exit,
             rejected: result.rejected,
-        }));
+        };
+        self.note(Record::Call(call.clone()));
+        call
     }
 
     /// Records changes of a command that no call has reported.

@@ -117,6 +117,8 @@ impl Actor {
                 .parts
                 .push(Attachment::Text(shadow::ABOUT.to_owned()));
         }
+        let conversation = &mut self.conversation;
+        self.changes.take_up_planned(conversation).await;
         self.begin_turn(&words, attached(sent), prompt, &provider);
         let number = self.conversation.turns;
         let turn = format!("{}-{number}", self.id);

@@ -143,6 +143,68 @@ fn what_a_client_leaves_of_a_write_is_told_and_undone_byte_for_byte() {
     }
 }
 
+/// Waits for the answer to a request, and writes what the client is to write until then.
+fn answer_writing(client: &mut Client, world: &World, id: i64) {
+    loop {
+        let message =
+            client.find(|message| message["id"] == id || message["method"] == "fs/write_text_file");
+        if message["method"].is_null() {
+            return client.close(&message);
+        }
+        world.write("a.txt", message["params"]["content"].as_str().unwrap());
+        client.respond(&message, json!({}));
+    }
+}
+
+/// A client that formats a file before it saves it takes longer than a cancelled turn waits.
+#[test]
+fn an_edit_that_is_made_after_its_turn_was_cancelled_is_undone() {
+    let edit = |id: &str, old: &str, new: &str| {
+        let edits = json!([{ "old_text": old, "new_text": new }]);
+        json!([call(
+            id,
+            "edit_file",
+            json!({ "path": "a.txt", "edits": edits })
+        )])
+    };
+    for way in ["at once", "after a turn", "after a restart"] {
+        let world = World::new(json!([
+            edit("c1", "one", "two"),
+            edit("c2", "two\n", "two\nmore\n"),
+            [{ "text": "Done." }]
+        ]));
+        world.write("a.txt", "one\n");
+        let mut client = client(&world, json!({ "fs": { "writeTextFile": true } }));
+        let session = client.session(&world);
+        let mode = json!({ "sessionId": session, "modeId": "edit" });
+        client.call("session/set_mode", mode);
+        let id = client.prompt(&session, "change");
+        let write = client.next("fs/write_text_file");
+        client.notify("session/cancel", json!({ "sessionId": session }));
+        assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
+        world.write("a.txt", "two\n");
+        client.respond(&write, json!({}));
+        let mut undone = 1;
+        if way == "after a turn" {
+            let id = client.prompt(&session, "go on");
+            answer_writing(&mut client, &world, id);
+            assert_eq!(world.read("a.txt"), "two\nmore\n");
+            undone = 2;
+        } else if way == "after a restart" {
+            client.end();
+            client = self::client(&world, json!({}));
+            let place = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
+            client.call("session/load", place);
+        }
+        for _ in 0..undone {
+            let undo = json!({ "sessionId": session, "action": "undo" });
+            let id = client.ask("_tandem/review", undo);
+            answer_writing(&mut client, &world, id);
+        }
+        assert_eq!(world.read("a.txt"), "one\n", "{way}");
+    }
+}
+
 /// A notebook as Jupyter writes it, whose second cell has this source.
 fn notebook(source: &str) -> String {
     format!(

@@ -33,8 +33,8 @@ pub enum Reason {
     /// A folder with other contents.
     #[error("it is not empty")]
     NotEmpty,
-    /// It was a pipe, socket or device.
-    #[error("it was not a regular file")]
+    /// It was a pipe, socket or device, or a file of which no copy could be made.
+    #[error("it was not a regular file, or there was no room for a copy of it")]
     Special,
     /// Another part of git's state was changed since, and it only goes back as a whole.
     #[error("git's state has changed since")]

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use super::record::{Head, Held, QueuedPrompt, Record, VERSION};
+use super::record::{Call, Head, Held, QueuedPrompt, Record, VERSION};
 use crate::agent::{Spent, prompt};
 use crate::config::Mode;
 use crate::model::{Message, Taught, ToolResult};
@@ -36,6 +36,8 @@ pub(in crate::session) struct Kept {
     pub pid: Option<u32>,
     /// The prompts queued at its end.
     pub queued: Vec<QueuedPrompt>,
+    /// The edits that calls may have made although none has reported them.
+    pub planned: Vec<Call>,
     /// The number of unreadable lines.
     pub unreadable: usize,
     /// How many of its oldest messages the model's history lacks.
@@ -151,6 +153,8 @@ impl Kept {
             }
             Record::Mode { mode } => self.mode = Some(*mode),
             Record::Queue { prompts } => self.queued.clone_from(prompts),
+            Record::Planned(call) => self.planned.push(call.clone()),
+            Record::Call(call) => self.planned.retain(|planned| !call.settles(planned)),
             Record::Model(held) => self.held = Some(held.clone()),
             Record::Taught { model, taught } => {
                 _ = self.taught.insert(model.clone(), taught.clone());
@@ -165,7 +169,6 @@ impl Kept {
                 }
             }
             Record::Thought { .. }
-            | Record::Call(_)
             | Record::Review(_)
             | Record::Plan { .. }
             | Record::Finish { .. }

@@ -1,5 +1,6 @@
 //! The records of a journal: one per line, as JSON.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use serde_with::skip_serializing_none;
 
 use crate::agent::event::Termination;
 use crate::changes::ChangeSet;
+use crate::changes::change_set::EntryChange;
 use crate::changes::checkpoint::Settled;
 use crate::config::Mode;
 use crate::domain::Counts;
@@ -68,6 +70,8 @@ pub(in crate::session) enum Record {
         /// The complete history from here on.
         messages: Vec<Arc<Message>>,
     },
+    /// A call is about to make these edits: its end may not be seen.
+    Planned(Call),
     /// A call ended.
     Call(Call),
     /// A person settled, undid or redid changes.
@@ -177,6 +181,20 @@ pub(in crate::session) struct Call {
     /// Whether a person did not allow it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rejected: bool,
+}
+
+impl Call {
+    /// Whether what was `planned` is not to be made any more: it was rejected, or what changed its files is known.
+    pub fn settles(&self, planned: &Self) -> bool {
+        let path = |one: &EntryChange| one.path.clone();
+        let files: HashSet<PathBuf> = self.changed.files.iter().map(path).collect();
+        self.rejected && self.id == planned.id
+            || planned
+                .changed
+                .files
+                .iter()
+                .any(|one| files.contains(&one.path))
+    }
 }
 
 impl Record {
