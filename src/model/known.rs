@@ -45,7 +45,13 @@ pub fn find(name: &str) -> Option<ModelInfo> {
         })
     };
     let row = newest.map(|(_, row)| *row).or_else(family)?;
-    parse(name, row)
+    let info = parse(name, row)?;
+    // A fine-tuned model costs more than its base model.
+    let is_tuned = name.split('/').any(|part| part.starts_with("ft:"));
+    Some(ModelInfo {
+        prices: info.prices.filter(|_| !is_tuned),
+        ..info
+    })
 }
 
 impl ModelInfo {
@@ -194,6 +200,7 @@ mod tests {
         check("claude-opus-latest", 1_000_000, Some(4.0));
         check("claude-4.5-sonnet", 200_000, Some(3.0));
         check("gpt-7-vega", 272_000, None);
+        check("ft:gpt-4.1-mini:acme::x1", 1_047_576, None);
         check("gemini-4-argon", 1_048_576, Some(4.0));
         // The coding plan has names of its own.
         check("k3-256k", 262_144, None);
