@@ -256,12 +256,20 @@ fn is_taken(request: &Request) -> bool {
     said(request).all(fits) && !clashes
 }
 
-pub const RULE: Rule = Rule {
-    says: "The model takes this effort, in this field",
-    of: |_| true,
-    holds: |request, _| is_taken(request),
-    spoil: |request, _| request.body["reasoning_effort"] = "frantic".into(),
-};
+pub const RULES: &[Rule] = &[
+    Rule {
+        says: "The model takes this effort, in this field",
+        of: |_| true,
+        holds: |request, _| is_taken(request),
+        spoil: |request, _| request.body["reasoning_effort"] = "frantic".into(),
+    },
+    Rule {
+        says: "Alibaba's models drop the thoughts of earlier turns without preserve_thinking",
+        of: |request| request.provider == "dashscope" && version(request.model()) > 3.55,
+        holds: |request, _| request.body["preserve_thinking"] == true,
+        spoil: |request, _| request.body["preserve_thinking"] = false.into(),
+    },
+];
 
 /// The names in tandem's table of models.
 fn known() -> impl Iterator<Item = &'static str> {

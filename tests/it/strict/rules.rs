@@ -31,7 +31,7 @@ pub fn all() -> impl Iterator<Item = &'static Rule> {
         .chain(responses::RULES)
         .chain(messages::RULES)
         .chain(chat::RULES)
-        .chain([&efforts::RULE])
+        .chain(efforts::RULES)
 }
 
 /// The rules that a request breaks.

@@ -514,6 +514,7 @@ const WIRE: &[(&str, &[(&str, By)])] = &[
             ),
             ("GLM keeps its thoughts", Rule("Without clear_thinking")),
             ("Kimi too", Rule("Without thinking.keep")),
+            ("and Qwen at Alibaba", Rule("Alibaba's models drop")),
             (
                 "and Qwen in its own template",
                 Rule("Qwen's template drops"),
