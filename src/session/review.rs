@@ -63,6 +63,14 @@ impl Changes {
         }
     }
 
+    /// A call that was not allowed edits nothing.
+    pub fn withdraw(&mut self, call_id: &str, conversation: &mut Conversation) {
+        for mut planned in self.planned.extract_if(.., |planned| planned.id == call_id) {
+            planned.changed.files.clear();
+            conversation.journal.note(Record::Planned(planned));
+        }
+    }
+
     /// What was edited without a report becomes part of the last turn.
     pub async fn take_up_planned(&mut self, conversation: &mut Conversation) {
         let images = self.checkpoints.images().await;

@@ -333,12 +333,16 @@ impl Actor {
                 self.consider(event).await;
             }
             Step::Event(event) => {
-                if let AgentEvent::PermissionRequested(request) = &event
-                    && !self.questions.is_on_copy()
-                {
-                    self.changes
-                        .plan(request, conversation, &mut self.outbox)
-                        .await;
+                match &event {
+                    AgentEvent::PermissionRequested(request) if !self.questions.is_on_copy() => {
+                        self.changes
+                            .plan(request, conversation, &mut self.outbox)
+                            .await;
+                    }
+                    AgentEvent::PermissionResolved { call_id, outcome } if !outcome.allows() => {
+                        self.changes.withdraw(call_id, conversation);
+                    }
+                    _ => {}
                 }
                 conversation.journal.event(&event);
                 self.spending.spent.note(&event);

@@ -205,6 +205,35 @@ fn an_edit_that_is_made_after_its_turn_was_cancelled_is_undone() {
     }
 }
 
+/// Whoever cancels a turn instead of allowing its edit may make the same edit.
+#[test]
+fn an_edit_that_was_not_allowed_is_the_persons_own_if_they_make_it() {
+    for restarts in [false, true] {
+        let edits = json!([{ "old_text": "one", "new_text": "two" }]);
+        let edit = json!({ "path": "a.txt", "edits": edits });
+        let world = World::new(json!([[call("c1", "edit_file", edit)]]));
+        world.write("a.txt", "one\n");
+        let mut client = client(&world, json!({}));
+        let session = client.session(&world);
+        let id = client.prompt(&session, "change");
+        let question = client.next("session/request_permission");
+        client.notify("session/cancel", json!({ "sessionId": session }));
+        client.respond(&question, json!({ "outcome": { "outcome": "cancelled" } }));
+        assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
+        world.write("a.txt", "two\n");
+        if restarts {
+            client.end();
+            client = self::client(&world, json!({}));
+            let place = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
+            client.call("session/load", place);
+        }
+        let undo = json!({ "sessionId": session, "action": "undo" });
+        let id = client.ask("_tandem/review", undo);
+        client.answer(id);
+        assert_eq!(world.read("a.txt"), "two\n", "restarts: {restarts}");
+    }
+}
+
 /// A notebook as Jupyter writes it, whose second cell has this source.
 fn notebook(source: &str) -> String {
     format!(

@@ -153,7 +153,12 @@ impl Kept {
             }
             Record::Mode { mode } => self.mode = Some(*mode),
             Record::Queue { prompts } => self.queued.clone_from(prompts),
-            Record::Planned(call) => self.planned.push(call.clone()),
+            Record::Planned(call) => {
+                self.planned.retain(|planned| planned.id != call.id);
+                if !call.changed.files.is_empty() {
+                    self.planned.push(call.clone());
+                }
+            }
             Record::Call(call) => self.planned.retain(|planned| !call.settles(planned)),
             Record::Model(held) => self.held = Some(held.clone()),
             Record::Taught { model, taught } => {

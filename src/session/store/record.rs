@@ -70,7 +70,7 @@ pub(in crate::session) enum Record {
         /// The complete history from here on.
         messages: Vec<Arc<Message>>,
     },
-    /// A call is about to make these edits: its end may not be seen.
+    /// A call is about to make these edits: its end may not be seen. Without edits: it was not allowed.
     Planned(Call),
     /// A call ended.
     Call(Call),
@@ -184,16 +184,12 @@ pub(in crate::session) struct Call {
 }
 
 impl Call {
-    /// Whether what was `planned` is not to be made any more: it was rejected, or what changed its files is known.
+    /// Whether it reports a file of what was `planned`.
     pub fn settles(&self, planned: &Self) -> bool {
         let path = |one: &EntryChange| one.path.clone();
         let files: HashSet<PathBuf> = self.changed.files.iter().map(path).collect();
-        self.rejected && self.id == planned.id
-            || planned
-                .changed
-                .files
-                .iter()
-                .any(|one| files.contains(&one.path))
+        let mut planned = planned.changed.files.iter();
+        planned.any(|one| files.contains(&one.path))
     }
 }
 
