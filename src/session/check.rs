@@ -107,7 +107,9 @@ fn window(provider: &Provider) -> Finding {
 /// Advice for a model that does not answer.
 pub fn unreachable(error: &Failure) -> Finding {
     let advice = match error.status {
-        Some(401 | 403) => "the key is not accepted: check its variable or api-key-command",
+        Some(401 | 403) => {
+            "the key is not accepted: check it, or the variable or api-key-command it comes from"
+        }
         Some(404) => "check base-url (it ends before /chat/completions) and the model's name",
         Some(_) => "the endpoint answered with an error; see its message",
         None => {
