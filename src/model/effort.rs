@@ -27,7 +27,7 @@ impl Effort {
     }
 
     /// The nearest of these; between two it is the higher one. Only `none` turns reasoning off.
-    pub(super) fn nearest(self, taken: &[Self]) -> Option<Self> {
+    pub fn nearest(self, taken: &[Self]) -> Option<Self> {
         if self == Self::None {
             return taken.first().copied();
         }

@@ -57,7 +57,10 @@ fn effort(endpoint: &Endpoint, default: Option<&str>) -> Option<String> {
     // The provider may have words of its own, and others translate `none` for Claude.
     let passes = match endpoint.known().family {
         Family::Claude => word == "none" && endpoint.api == Api::Chat,
-        Family::Other => matches!(endpoint.host(), Host::Hosted | Host::Other),
+        Family::Other => matches!(
+            endpoint.host(),
+            Host::OpenAi | Host::Azure | Host::Hosted | Host::Other
+        ),
         _ => false,
     };
     let word = match Effort::named(word).filter(|_| !passes) {

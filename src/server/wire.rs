@@ -149,14 +149,17 @@ pub(super) fn config_options(state: &State, toggles: bool) -> Vec<acp::SessionCo
     let named = current.filter(|_| state.has_effort);
     let effort = named
         .and_then(|name| name.split_once('/'))
-        .map(|(provider, model)| {
+        .map(|(provider, model)| Effort::taken(provider, model))
+        .filter(|taken| !taken.is_empty())
+        .map(|taken| {
             let all = std::iter::once((AS_CONFIGURED, "As configured"));
-            let taken = Effort::taken(provider, model).into_iter();
-            let all = all.chain(taken.map(|effort| (effort.name(), effort.title())));
+            let words = taken.iter().map(|effort| (effort.name(), effort.title()));
+            let all = all.chain(words);
             let all: Vec<_> = all
                 .map(|(id, name)| acp::SessionConfigSelectOption::new(id, name))
                 .collect();
-            let now = state.effort.map_or(AS_CONFIGURED, Effort::name);
+            let now = state.effort.and_then(|effort| effort.nearest(&taken));
+            let now = now.map_or(AS_CONFIGURED, Effort::name);
             acp::SessionConfigOption::select("effort", "Reasoning effort", now, all)
                 .category(acp::SessionConfigOptionCategory::ThoughtLevel)
         });

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use super::conversation::Conversation;
 use super::outbox::Outbox;
-use super::store::{Call, Record};
+use super::store::{Call, Journal, Record};
 use super::{Review, ReviewError, Reviewed};
-use crate::agent::event::PermissionRequest;
+use crate::agent::event::{Permission, PermissionRequest};
 use crate::changes::change_set::EntryChange;
 use crate::changes::checkpoint::{Checkpoints, Journaled, Settled};
 use crate::changes::{ChangeSet, made};
@@ -19,7 +19,7 @@ pub(super) struct Changes {
     pub checkpoints: Checkpoints,
     pub workspace: Workspace,
     pub shell: Shell,
-    /// The edits that calls may have made although none has reported them.
+    /// The edits that calls may make or have made although none has reported them.
     pub planned: Vec<Call>,
 }
 
@@ -40,14 +40,14 @@ impl Changes {
         recorded
     }
 
-    /// Records what a call is about to edit: its end may not be seen, or come before that of the edit.
-    pub async fn plan(
-        &mut self,
-        request: &PermissionRequest,
-        conversation: &mut Conversation,
-        outbox: &mut Outbox,
-    ) {
-        let diffs = request.preview.diffs.clone();
+    /// Prepares for what a call may edit: its end may not be seen, or come before that of the edit. A file that goes is
+    /// not told from one that becomes empty, and half of a move would be undone: such a call has no plan.
+    pub async fn plan(&mut self, request: &PermissionRequest) {
+        let mut diffs = request.preview.diffs.clone();
+        diffs.retain(|diff| !diff.is_nothing());
+        if diffs.iter().any(|diff| diff.new_text.is_empty()) {
+            return;
+        }
         let (files, _told_when_it_is_made) = self.checkpoints.edits(&self.workspace, diffs).await;
         if !files.is_empty() {
             let mut planned = Call {
@@ -57,17 +57,40 @@ impl Changes {
                 ..Call::default()
             };
             planned.changed.files = files;
-            conversation.journal.note(Record::Planned(planned.clone()));
             self.planned.push(planned);
+        }
+    }
+
+    /// Records the plan of a call that is allowed; any other call edits nothing.
+    pub async fn decided(
+        &mut self,
+        call_id: &str,
+        outcome: &Permission,
+        conversation: &mut Conversation,
+        outbox: &mut Outbox,
+    ) {
+        if !outcome.allows() {
+            self.planned.retain(|planned| planned.id != call_id);
+        } else if let Some(planned) = self.planned.iter().find(|planned| planned.id == call_id) {
+            conversation.journal.note(Record::Planned(planned.clone()));
             conversation.write(outbox).await;
         }
     }
 
-    /// A call that was not allowed edits nothing.
-    pub fn withdraw(&mut self, call_id: &str, conversation: &mut Conversation) {
-        for mut planned in self.planned.extract_if(.., |planned| planned.id == call_id) {
-            planned.changed.files.clear();
-            conversation.journal.note(Record::Planned(planned));
+    /// The end of a call ends its plan. One that was cancelled may still make the edits it did not report.
+    pub fn ended(&mut self, call: &Call, is_cancelled: bool, journal: &mut Journal) {
+        let (mut ended, others) = std::mem::take(&mut self.planned)
+            .into_iter()
+            .partition(|planned| planned.id == call.id);
+        self.planned = others;
+        ended.retain_mut(|planned: &mut Call| {
+            let files = &mut planned.changed.files;
+            files.retain(|file| !call.changed.files.iter().any(|made| made.path == file.path));
+            is_cancelled && !files.is_empty()
+        });
+        for planned in ended {
+            journal.note(Record::Planned(planned.clone()));
+            self.planned.push(planned);
         }
     }
 

@@ -335,12 +335,12 @@ impl Actor {
             Step::Event(event) => {
                 match &event {
                     AgentEvent::PermissionRequested(request) if !self.questions.is_on_copy() => {
-                        self.changes
-                            .plan(request, conversation, &mut self.outbox)
-                            .await;
+                        self.changes.plan(request).await;
                     }
-                    AgentEvent::PermissionResolved { call_id, outcome } if !outcome.allows() => {
-                        self.changes.withdraw(call_id, conversation);
+                    AgentEvent::PermissionResolved { call_id, outcome } => {
+                        self.changes
+                            .decided(call_id, outcome, conversation, &mut self.outbox)
+                            .await;
                     }
                     _ => {}
                 }
@@ -360,9 +360,9 @@ impl Actor {
                         .await;
                     let journal = &mut conversation.journal;
                     let call = journal.call_ended(call_id, name, result, changed);
-                    self.changes
-                        .planned
-                        .retain(|planned| !call.settles(planned));
+                    let running = self.running.as_ref();
+                    let is_cancelled = running.is_some_and(|running| running.cancel.is_cancelled());
+                    self.changes.ended(&call, is_cancelled, journal);
                 }
                 let title = conversation
                     .title

@@ -119,6 +119,8 @@ impl Actor {
         }
         let conversation = &mut self.conversation;
         self.changes.take_up_planned(conversation).await;
+        // Later, the same edit would be somebody else's.
+        self.changes.planned.clear();
         self.begin_turn(&words, attached(sent), prompt, &provider);
         let number = self.conversation.turns;
         let turn = format!("{}-{number}", self.id);

@@ -30,7 +30,7 @@ const ATTEMPTS: usize = 4;
 enum Attempt {
     /// Done, with a note for the model.
     Done(Option<&'static str>),
-    /// The editor left this in the file, or removed it; whether it reported an error.
+    /// The editor left this in the file, or removed it; whether the text is cut.
     Left(Option<Content>, bool),
     /// The text had changed, as described; nothing was written.
     Again(String),
@@ -130,8 +130,9 @@ async fn commit_locked(
                 plan.change.notes.extend(note.map(str::to_owned));
                 return Ok(plan.change);
             }
-            Attempt::Left(left, has_failed) => {
-                plan.change.leave(left, has_failed);
+            Attempt::Left(left, is_cut) => {
+                plan.change.leave(left);
+                plan.change.is_cut = is_cut;
                 return Ok(plan.change);
             }
             Attempt::Again(why) => reason = why,
@@ -143,13 +144,11 @@ async fn commit_locked(
 
 impl FileChange {
     /// The editor left this in the file instead, or removed it.
-    fn leave(&mut self, left: Option<Content>, has_failed: bool) {
+    fn leave(&mut self, left: Option<Content>) {
         let folders = self.after.map_or(0, |after| after.new_folders);
         let text = left
             .as_ref()
             .map_or_else(Arc::default, |left| left.text.clone());
-        let missing = self.new_text.strip_prefix(&*text);
-        self.is_cut = has_failed || missing.is_some_and(|missing| !missing.trim().is_empty());
         self.after = left.map(|left| Stored {
             new_folders: folders,
             ..left.stored
@@ -434,13 +433,24 @@ impl Now {
             return Ok(Attempt::Done(None));
         }
         let is_as_before = has(before.as_ref());
-        let is_saved = before.is_none_or(|before| before.text == self.text);
+        let is_saved = before
+            .as_ref()
+            .is_none_or(|before| before.text == self.text);
+        let missing = disk::missing(path, new.clone()).await;
+        let is_lost = missing.is_some() || matches!(left, Ok(None)) && before.is_some();
         match (left, answer) {
-            (_, Err(error)) if is_as_before && !(is_revert && is_saved) => {
+            _ if is_revert && !is_as_before && !is_lost => {
+                return Ok(Attempt::Again("the editor saved another text".to_owned()));
+            }
+            // Somebody may have saved this, which would be why the editor refused.
+            (_, Err(error))
+                if !is_revert && (is_as_before || !is_lost) || is_as_before && !is_saved =>
+            {
                 return Err(FileError::Editor(path.display(), error.to_string()));
             }
             (Ok(left), answer) if !is_revert && !is_as_before => {
-                return Ok(Attempt::Left(left, answer.is_err()));
+                let is_cut = missing.is_some_and(|missing| !missing.trim_ascii().is_empty());
+                return Ok(Attempt::Left(left, is_cut || answer.is_err()));
             }
             _ => {}
         }

@@ -121,6 +121,16 @@ pub(crate) async fn replace(
     .await
 }
 
+/// The end of a content of which the file has only the beginning.
+pub(crate) async fn missing(path: &WorkspacePath, content: Content) -> Option<Vec<u8>> {
+    on(path, move |path| {
+        let (now, whole) = (read_now(path).ok()?, bytes(path, &content).ok()?);
+        let missing = whole.strip_prefix(&*now)?;
+        (!missing.is_empty()).then(|| missing.to_vec())
+    })
+    .await
+}
+
 /// Replaces whatever the file is or was.
 pub(crate) async fn overwrite(path: &WorkspacePath, new: Content) -> Result<(), FileError> {
     on(path, move |path| {

@@ -294,6 +294,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
         draft.edit(message, editing);
       }
       this.showDraft();
+      return this.focus(); // a dialog may have had it
     };
     const attachments = [...attached, ...this.looking.problems()];
     try {

@@ -17,10 +17,8 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
   return element;
 }
 
-/** What gets the focus with the view, because nothing in it keeps it while a dialog is open: the last that had it or asked for it. */
+/** What gets the focus with the view: the last that asked for it. */
 let wanted: HTMLElement | undefined;
-addEventListener("focusin", ({ target }) => (wanted = target as HTMLElement));
-addEventListener("focus", () => document.activeElement === document.body && wanted?.focus());
 
 /** Focuses an element once the view has the focus; takes it neither from the rest of the window nor from what the person chose by then. */
 export function focus(element: HTMLElement): void {
@@ -28,6 +26,13 @@ export function focus(element: HTMLElement): void {
     return element.focus();
   }
   wanted = element;
+  const before = document.activeElement;
+  const focused = () => {
+    if (wanted === element && document.activeElement === before) {
+      element.focus();
+    }
+  };
+  addEventListener("focus", focused, { once: true });
 }
 
 const FOCUSABLE = "button, select, [tabindex]";

@@ -138,6 +138,7 @@ impl Kept {
             Record::Opened { pid } => self.pid = Some(*pid),
             Record::Prompt { message, .. } => {
                 self.turns += 1;
+                self.planned.clear();
                 self.push(message.clone(), bytes);
             }
             Record::Message { message } => {
@@ -153,13 +154,8 @@ impl Kept {
             }
             Record::Mode { mode } => self.mode = Some(*mode),
             Record::Queue { prompts } => self.queued.clone_from(prompts),
-            Record::Planned(call) => {
-                self.planned.retain(|planned| planned.id != call.id);
-                if !call.changed.files.is_empty() {
-                    self.planned.push(call.clone());
-                }
-            }
-            Record::Call(call) => self.planned.retain(|planned| !call.settles(planned)),
+            Record::Planned(call) => self.planned.push(call.clone()),
+            Record::Call(call) => self.planned.retain(|planned| planned.id != call.id),
             Record::Model(held) => self.held = Some(held.clone()),
             Record::Taught { model, taught } => {
                 _ = self.taught.insert(model.clone(), taught.clone());

@@ -1,6 +1,5 @@
 //! The records of a journal: one per line, as JSON.
 
-use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +10,6 @@ use serde_with::skip_serializing_none;
 
 use crate::agent::event::Termination;
 use crate::changes::ChangeSet;
-use crate::changes::change_set::EntryChange;
 use crate::changes::checkpoint::Settled;
 use crate::config::Mode;
 use crate::domain::Counts;
@@ -70,7 +68,7 @@ pub(in crate::session) enum Record {
         /// The complete history from here on.
         messages: Vec<Arc<Message>>,
     },
-    /// A call is about to make these edits: its end may not be seen. Without edits: it was not allowed.
+    /// A call is about to make these edits: its end may not be seen. So may what a cancelled call did not report.
     Planned(Call),
     /// A call ended.
     Call(Call),
@@ -181,16 +179,6 @@ pub(in crate::session) struct Call {
     /// Whether a person did not allow it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rejected: bool,
-}
-
-impl Call {
-    /// Whether it reports a file of what was `planned`.
-    pub fn settles(&self, planned: &Self) -> bool {
-        let path = |one: &EntryChange| one.path.clone();
-        let files: HashSet<PathBuf> = self.changed.files.iter().map(path).collect();
-        let mut planned = planned.changed.files.iter();
-        planned.any(|one| files.contains(&one.path))
-    }
 }
 
 impl Record {

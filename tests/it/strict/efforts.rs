@@ -385,11 +385,10 @@ fn of_provider(rows: &[Row]) -> Vec<Outcome> {
             let id = play.client.prompt(&play.session, "look");
             play.client.answer(id);
             let options = answer["result"]["configOptions"].as_array().unwrap();
-            let offered = options
+            let mut offered = options
                 .iter()
-                .find(|option| option["id"] == "effort")
-                .unwrap();
-            let mut offered = offered["options"].as_array().unwrap().iter();
+                .filter(|option| option["id"] == "effort")
+                .flat_map(|option| option["options"].as_array().unwrap());
             let requests = play.strict.requests();
             let said = requests
                 .first()
