@@ -44,10 +44,10 @@ impl Changes {
     /// not told from one that becomes empty, and half of a move would be undone: such a call has no plan.
     pub async fn plan(&mut self, request: &PermissionRequest) {
         let mut diffs = request.preview.diffs.clone();
-        diffs.retain(|diff| !diff.is_nothing());
         if diffs.iter().any(|diff| diff.new_text.is_empty()) {
             return;
         }
+        diffs.retain(|diff| !diff.is_nothing());
         let (files, _told_when_it_is_made) = self.checkpoints.edits(&self.workspace, diffs).await;
         if !files.is_empty() {
             let mut planned = Call {
@@ -94,22 +94,36 @@ impl Changes {
         }
     }
 
-    /// What was edited without a report becomes part of the last turn.
+    /// What was edited without a report becomes part of the last turn; what was not may still be.
     pub async fn take_up_planned(&mut self, conversation: &mut Conversation) {
         let images = self.checkpoints.images().await;
-        for call in std::mem::take(&mut self.planned) {
+        for mut call in std::mem::take(&mut self.planned) {
             let planned = call.changed.files.clone();
             let changed = made(&self.workspace, &images, planned).await;
             if changed.files.iter().all(EntryChange::is_folder) {
-                // It may still be made.
                 self.planned.push(call);
                 continue;
             }
             let recorded = Journaled::Changed(conversation.turns, changed.clone());
             self.checkpoints.restore(recorded).await;
-            let made = Call { changed, ..call };
+            let files = &mut call.changed.files;
+            files.retain(|file| !changed.files.contains(file));
+            let made = Call {
+                changed,
+                ..call.clone()
+            };
             conversation.journal.note(Record::Call(made));
+            if !call.changed.files.is_empty() {
+                conversation.journal.note(Record::Planned(call.clone()));
+                self.planned.push(call);
+            }
         }
+    }
+
+    /// A turn begins: from now on, the same edit would be somebody else's.
+    pub async fn settle_planned(&mut self, conversation: &mut Conversation) {
+        self.take_up_planned(conversation).await;
+        self.planned.clear();
     }
 
     /// Adds what a command changed that was running when tandem was killed.

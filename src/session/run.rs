@@ -361,7 +361,8 @@ impl Actor {
                     let journal = &mut conversation.journal;
                     let call = journal.call_ended(call_id, name, result, changed);
                     let running = self.running.as_ref();
-                    let is_cancelled = running.is_some_and(|running| running.cancel.is_cancelled());
+                    // Without a turn the session ends.
+                    let is_cancelled = running.is_none_or(|running| running.cancel.is_cancelled());
                     self.changes.ended(&call, is_cancelled, journal);
                 }
                 let title = conversation

@@ -117,10 +117,7 @@ impl Actor {
                 .parts
                 .push(Attachment::Text(shadow::ABOUT.to_owned()));
         }
-        let conversation = &mut self.conversation;
-        self.changes.take_up_planned(conversation).await;
-        // Later, the same edit would be somebody else's.
-        self.changes.planned.clear();
+        self.changes.settle_planned(&mut self.conversation).await;
         self.begin_turn(&words, attached(sent), prompt, &provider);
         let number = self.conversation.turns;
         let turn = format!("{}-{number}", self.id);

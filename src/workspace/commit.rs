@@ -454,12 +454,20 @@ impl Now {
             }
             _ => {}
         }
-        // It may have the new text in a buffer, and save it later.
-        let now = Self::look(workspace, path).await;
-        if !(is_as_before && now.is_ok_and(|now| now.text != self.text)) {
+        if !is_as_before {
             disk::overwrite(path, new).await?;
+            return Ok(Attempt::Done(None));
         }
-        Ok(Attempt::Done(None))
+        let is_done = match Self::look(workspace, path).await {
+            // It may have the new text in a buffer, and save it later.
+            Ok(now) if now.text != self.text => matches!(now.place, Place::Editor(_)),
+            _ => is_saved && disk::replace(path, before, new).await?,
+        };
+        Ok(if is_done {
+            Attempt::Done(None)
+        } else {
+            Attempt::Again("the editor did not write it, or somebody else did".to_owned())
+        })
     }
 }
 

@@ -121,11 +121,14 @@ pub(crate) async fn replace(
     .await
 }
 
-/// The end of a content of which the file has only the beginning.
+/// The end of a content of which the file has only the beginning, as it is stored or as plain UTF-8.
 pub(crate) async fn missing(path: &WorkspacePath, content: Content) -> Option<Vec<u8>> {
     on(path, move |path| {
         let (now, whole) = (read_now(path).ok()?, bytes(path, &content).ok()?);
-        let missing = whole.strip_prefix(&*now)?;
+        let plain = content.text.as_bytes();
+        let missing = whole
+            .strip_prefix(&*now)
+            .or_else(|| plain.strip_prefix(&*now))?;
         (!missing.is_empty()).then(|| missing.to_vec())
     })
     .await
