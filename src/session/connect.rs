@@ -295,8 +295,6 @@ pub fn provider_named(
     effort: Option<Effort>,
 ) -> Result<Provider, Failure> {
     let endpoint = ready(settings, settings.model_named(name)?)?;
-    let taken = Effort::taken(&endpoint.provider, &endpoint.model);
-    let effort = effort.and_then(|effort| effort.nearest(&taken));
     Ok(Provider::http(match effort {
         Some(effort) => endpoint.with_effort(effort),
         None => endpoint,
