@@ -5,8 +5,8 @@ use super::host::Host;
 use crate::domain::Effort::{self, High, Low, Max, Medium, Minimal, Xhigh};
 
 impl Effort {
-    /// The efforts that a provider takes for a model of this name, lowest first: they are offered, and no others are sent.
-    /// Empty if there is no choice.
+    /// The efforts that a provider takes for a model of this name, lowest first: the ones to offer. Empty if there is no
+    /// choice.
     pub fn taken(provider: &str, model: &str) -> Vec<Self> {
         let (host, known) = (Host::named(provider), Known::by_name(model));
         let mut taken = by_host(host, provider, known)

@@ -412,8 +412,8 @@ impl Now {
         ))
     }
 
-    /// A client's answer is not trusted: what is on the disk decides, which had the content `before`. Where nothing
-    /// happened, and in an undo, tandem writes the file itself.
+    /// A client's answer is not trusted: the file on the disk, which had the content `before`, decides. If nothing
+    /// happened, or an undo was cut, tandem writes the file itself; what somebody else saved is never overwritten.
     async fn written(
         &self,
         workspace: &Workspace,

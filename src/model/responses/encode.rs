@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::CUSTOM;
+use crate::domain::Effort;
 use crate::model::body::{self, join};
 use crate::model::family::Family;
 use crate::model::{
@@ -40,8 +41,7 @@ pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instruction
 /// Models without reasoning refuse a request to return it.
 fn reasons(endpoint: &Endpoint) -> bool {
     let known = endpoint.known();
-    known.family != Family::Gpt
-        || !crate::domain::Effort::taken(&endpoint.provider, &endpoint.model).is_empty()
+    known.family != Family::Gpt || !Effort::taken(&endpoint.provider, &endpoint.model).is_empty()
 }
 
 fn tool(tool: &ToolSpec) -> Value {
