@@ -4,13 +4,14 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { environment, finish, freePort, run, tandem, test, withFolder } from './harness.mjs';
 
 const real = process.env.TANDEM_REAL;
 if (!real) throw new Error('TANDEM_REAL (see get-real.sh) is needed');
+const isSmoke = process.argv[2] === 'smoke';
 const APIS = ['chat', 'responses', 'messages'];
 // A server of your own, where what PyPI has cannot run.
 const bin = path.join(real, 'bin');
@@ -25,10 +26,11 @@ const log = openSync(path.join(process.env.TANDEM_TEST_OUT ?? tmpdir(), 'llama-s
 // A server with this model file and these flags while `use` runs.
 async function serving(model, flags, use) {
   const port = await freePort();
-  // One thread: beside other tests, several wait at each barrier for the one that does not get a core.
+  // The smoke test runs beside other tests: there, several threads wait at each barrier for the one that does not get a core.
+  const threads = String(isSmoke ? 1 : availableParallelism());
   const server = spawn(program, [
     '--model', path.join(real, model), '--port', port, '--parallel', '1', '--device', 'none',
-    '--threads', '1', '--threads-batch', '1', ...flags,
+    '--threads', threads, '--threads-batch', threads, ...flags,
   ], { env: { PATH: '/usr/bin:/bin', HOME: '/nonexistent', LD_LIBRARY_PATH: bin }, stdio: ['ignore', log, log] });
   const ended = new Promise((resolve) => server.on('close', resolve));
   const url = `http://127.0.0.1:${port}`;
@@ -233,7 +235,7 @@ for (const [window, what] of [['4096', 'an answer or a clear word'], ['2048', 'a
   });
 }
 
-if (process.argv[2] === 'smoke') finish();
+if (isSmoke) finish();
 
 for (const model of ['smol', 'qwen']) {
   await test(`${model}: the first word comes at least twice as soon after typing`, async () => {
