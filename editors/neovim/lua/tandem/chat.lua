@@ -314,6 +314,8 @@ function Chat:end_turn(failure, stop_reason)
   elseif stop_reason ~= 'end_turn' then
     self:line(({
       cancelled = 'Stopped.',
+      interrupted = 'Interrupted: tandem ended before the answer was complete.',
+      error = 'This turn failed.',
       max_tokens = 'The answer was cut off at the token limit.',
       max_turn_requests = 'Paused: the turn reached its limit of requests.',
       refusal = 'The model refused to answer.',
@@ -496,6 +498,12 @@ local draw = {
   tool_call_update = Chat.tool,
   plan = function(chat, update)
     chat:draw_plan(update.entries)
+  end,
+  session_info_update = function(chat, update)
+    local reason = vim.tbl_get(update, '_meta', 'tandem/stopped')
+    if reason then
+      chat:end_turn(nil, reason)
+    end
   end,
 }
 

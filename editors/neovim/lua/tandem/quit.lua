@@ -15,6 +15,21 @@ local function stay()
   api.nvim_win_close(win, true)
 end
 
+---@param sessions tandem.Session[]
+local function save_drafts(sessions)
+  local written = {} ---@type table<string, string[]> by root
+  for _, session in ipairs(sessions) do
+    local text = session.chat.input:written()
+    written[session.root] = written[session.root] or text and {}
+    if text and text ~= '' then
+      table.insert(written[session.root], text)
+    end
+  end
+  for root, texts in pairs(written) do
+    require('tandem.draft').save(root, table.concat(texts, '\n\n'))
+  end
+end
+
 ---@param sessions fun(): tandem.Session[]
 function M.watch(sessions)
   local group = api.nvim_create_augroup('tandem.quit', {})
@@ -32,20 +47,12 @@ function M.watch(sessions)
       end
     end,
   })
-  api.nvim_create_autocmd('VimLeavePre', {
+  api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'TextChangedP', 'VimLeavePre' }, {
     group = group,
-    desc = 'tandem: save unsent drafts',
-    callback = function()
-      local written = {} ---@type table<string, string[]> by root
-      for _, session in ipairs(sessions()) do
-        local text = session.chat.input:written()
-        written[session.root] = written[session.root] or text and {}
-        if text and text ~= '' then
-          table.insert(written[session.root], text)
-        end
-      end
-      for root, texts in pairs(written) do
-        require('tandem.draft').save(root, table.concat(texts, '\n\n'))
+    desc = 'tandem: save unsent drafts; a terminal that is closed ends Neovim without a further event',
+    callback = function(event)
+      if event.event == 'VimLeavePre' or vim.bo[event.buf].filetype == 'tandem' then
+        save_drafts(sessions())
       end
     end,
   })
