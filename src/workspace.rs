@@ -235,6 +235,29 @@ impl Workspace {
         })
     }
 
+    /// Changes the file: matches again against the current text, through the editor if it has the file open, otherwise
+    /// atomically on disk.
+    ///
+    /// # Errors
+    /// The text to replace is not found exactly once, the change would revert what somebody else wrote since the file
+    /// was read, or the editor or the system refuses. The file is unchanged then.
+    pub async fn commit(
+        &self,
+        path: &WorkspacePath,
+        change: &Change,
+    ) -> Result<FileChange, FileError> {
+        let done = commit::commit(self, path, change).await?;
+        if done.old_text.is_none() {
+            let created = OnDisk {
+                path: path.clone(),
+                old: None,
+                new: done.new_text.clone(),
+            };
+            self.refresh(vec![created]).await;
+        }
+        Ok(done)
+    }
+
     /// Whether the session knows the file's current text, if the file exists: unknown text is not overwritten.
     pub async fn knows(&self, path: &WorkspacePath) -> bool {
         match self.peek(path).await {

@@ -16,7 +16,7 @@ use super::{ChangeSet, Images, backup};
 use crate::domain::{FileDiff, Stored};
 use crate::text::standing as standing_in;
 use crate::workspace::{
-    FileChange, FileError, OnDisk, Root, Source, Workspace, WorkspacePath, blocking, content, disk,
+    FileError, OnDisk, Root, Source, Workspace, WorkspacePath, blocking, content, disk,
 };
 
 /// Larger texts, in bytes, are not merged.
@@ -241,12 +241,9 @@ impl TextFile {
         if target.is_none() && self.is_unsaved {
             return Err(Reason::Unsaved);
         }
-        let change = FileChange {
-            before: stored,
-            ..FileChange::new(target, self.now.unwrap_or_default())
-        };
+        let now = self.now.unwrap_or_default();
         let done = workspace
-            .undo(&self.path, &change)
+            .merge(&self.path, now, target, stored)
             .await
             .map_err(|error| Reason::Io(error.to_string()))?;
         Ok(done.diff_of(self.path.real()))

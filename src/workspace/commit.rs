@@ -15,7 +15,7 @@ use super::disk::{self, Content};
 use super::documents::Document;
 use super::edit::Outcome;
 use super::seen::Known;
-use super::{Change, EditorError, FileChange, FileError, OnDisk, Source, Workspace, WorkspacePath};
+use super::{Change, EditorError, FileChange, FileError, Source, Workspace, WorkspacePath};
 use super::{editor, notebook};
 use crate::domain::Stored;
 use crate::text::line_breaks;
@@ -51,40 +51,16 @@ impl Workspace {
         self.0.seen.shown(path, now.text());
         Ok(plan.change)
     }
-
-    /// Changes the file: matches again against the current text, through the editor if it has the file open, otherwise
-    /// atomically on disk.
-    ///
-    /// # Errors
-    /// The text to replace is not found exactly once, the change would revert what somebody else wrote since the file
-    /// was read, or the editor or the system refuses. The file is unchanged then.
-    pub async fn commit(
-        &self,
-        path: &WorkspacePath,
-        change: &Change,
-    ) -> Result<FileChange, FileError> {
-        let done = commit_locked(self, path, change).await?;
-        if done.old_text.is_none() {
-            let created = OnDisk {
-                path: path.clone(),
-                old: None,
-                new: done.new_text.clone(),
-            };
-            // It edits documents by committing.
-            Box::pin(self.refresh(vec![created])).await;
-        }
-        Ok(done)
-    }
 }
 
-/// Commits one change of a file at a time.
-async fn commit_locked(
+/// Changes a file, by one change at a time.
+pub(super) async fn commit(
     workspace: &Workspace,
     path: &WorkspacePath,
     change: &Change,
 ) -> Result<FileChange, FileError> {
-    // The name may resolve differently than when a person was asked. An undo is requested by a person.
-    let is_asked = matches!(change, Change::Revert { .. }) || workspace.0.seen.was_shown(path);
+    // The name may resolve differently than when a person was asked. A merge is requested by a person.
+    let is_asked = matches!(change, Change::Merge { .. }) || workspace.0.seen.was_shown(path);
     if path.is_protected() && !is_asked {
         return Err(FileError::NotShown(
             path.display(),
@@ -196,7 +172,7 @@ impl Plan {
                 error,
                 changed: known == Known::Changed,
             })?;
-        let by_a_model = !matches!(change, Change::Revert { .. } | Change::Exact { .. });
+        let by_a_model = !matches!(change, Change::Merge { .. } | Change::Exact { .. });
         let as_read = |text| notebook::as_read(path.target(), text);
         let (old, new) = (as_read(&now.text), as_read(&outcome.new_text));
         if let Some(line) = placeholder::added(&old, &new).filter(|_| by_a_model) {
@@ -396,9 +372,9 @@ impl Now {
         .await
         {
             Some(Some(answer)) => {
-                let is_revert = matches!(change, Change::Revert { .. });
+                let is_merge = matches!(change, Change::Merge { .. });
                 return self
-                    .written(workspace, path, before, new, answer, is_revert)
+                    .written(workspace, path, before, new, answer, is_merge)
                     .await;
             }
             Some(None) => {}
@@ -421,7 +397,7 @@ impl Now {
         before: Option<Content>,
         new: Content,
         answer: Result<(), EditorError>,
-        is_revert: bool,
+        is_merge: bool,
     ) -> Result<Attempt, FileError> {
         let left = on_disk(path).await;
         let has = |text: Option<&Content>| {
@@ -439,16 +415,16 @@ impl Now {
         let missing = disk::missing(path, new.clone()).await;
         let is_lost = missing.is_some() || matches!(left, Ok(None)) && before.is_some();
         match (left, answer) {
-            _ if is_revert && !is_as_before && !is_lost => {
+            _ if is_merge && !is_as_before && !is_lost => {
                 return Ok(Attempt::Again("the editor saved another text".to_owned()));
             }
             // Somebody may have saved this, which would be why the editor refused.
             (_, Err(error))
-                if !is_revert && (is_as_before || !is_lost) || is_as_before && !is_saved =>
+                if !is_merge && (is_as_before || !is_lost) || is_as_before && !is_saved =>
             {
                 return Err(FileError::Editor(path.display(), error.to_string()));
             }
-            (Ok(left), answer) if !is_revert && !is_as_before => {
+            (Ok(left), answer) if !is_merge && !is_as_before => {
                 let is_cut = missing.is_some_and(|missing| !missing.trim_ascii().is_empty());
                 return Ok(Attempt::Left(left, is_cut || answer.is_err()));
             }

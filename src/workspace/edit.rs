@@ -41,13 +41,13 @@ pub enum Change {
         /// The text afterwards.
         after: Arc<str>,
     },
-    /// Reverts an earlier change from `before` to `after`, as far as it is still there; text typed since stays.
-    Revert {
-        /// The text before it.
-        before: Arc<str>,
-        /// The text after it.
-        after: Arc<str>,
-        /// How the text before was stored; `None`: as the text now is.
+    /// Makes the change between two texts in what the first has become; lines that others changed since stay.
+    Merge {
+        /// The text to change.
+        from: Arc<str>,
+        /// The text afterwards, had nobody changed `from`.
+        to: Arc<str>,
+        /// How it is to be stored; `None`: as the file now is.
         stored: Option<Stored>,
     },
     /// A new file gets what another one had.
@@ -63,7 +63,7 @@ impl Change {
     /// How the file is to be stored; `None`: as it is.
     pub(super) fn stored(&self) -> Option<Stored> {
         match self {
-            Self::Revert { stored, .. } => *stored,
+            Self::Merge { stored, .. } => *stored,
             Self::Moved { stored, .. } => Some(*stored),
             _ => None,
         }
@@ -176,7 +176,7 @@ pub fn apply(text: &str, change: &Change) -> Result<Outcome, MatchError> {
         Change::Edits(edits) => replace(text, edits),
         Change::Patch(chunks) => chunks::apply(text, chunks),
         Change::Exact { before, after } => exact(text, before, after),
-        Change::Revert { before, after, .. } => revert(text, before, after),
+        Change::Merge { from, to, .. } => merge(text, from, to),
     }
 }
 
@@ -217,15 +217,15 @@ fn exact(text: &str, before: &str, after: &Arc<str>) -> Result<Outcome, MatchErr
     })
 }
 
-/// Reverts what is left of a change; text that others wrote into it stays.
-fn revert(text: &str, before: &str, after: &str) -> Result<Outcome, MatchError> {
-    let standing = standing(before, after, text);
+/// What is left of the change from `to` to `from` goes; text that others wrote into it stays.
+fn merge(text: &str, from: &str, to: &str) -> Result<Outcome, MatchError> {
+    let standing = standing(to, from, text);
     if standing.pieces.is_empty() && !standing.touched.is_empty() {
         return Err(MatchError(
             "these lines have been changed since and were not undone".to_owned(),
         ));
     }
-    let (new_text, _touched) = standing.undone(before, text);
+    let (new_text, _touched) = standing.undone(to, text);
     Ok(Outcome {
         places: hunks(text, &new_text),
         new_text: new_text.into(),

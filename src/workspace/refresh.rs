@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::time::{Instant, timeout_at};
 
-use super::{Document, FileChange, Workspace, WorkspacePath};
+use super::{Change, Document, Workspace, WorkspacePath, commit};
 
 /// A file that was changed on the disk.
 #[derive(Debug, Clone)]
@@ -46,9 +46,12 @@ impl Workspace {
             if shows_old(&file).is_none() {
                 continue;
             }
-            // The edit that reverts the new text to the old one, reversed.
-            let change = FileChange::new(Some(file.new.clone()), document.text.clone());
-            if let Err(error) = self.undo(&file.path, &change).await {
+            let change = Change::Merge {
+                from: document.text.clone(),
+                to: file.new.clone(),
+                stored: None,
+            };
+            if let Err(error) = commit::commit(self, &file.path, &change).await {
                 tracing::warn!(
                     "the editor shows an old text of {}: {error}",
                     file.path.display()

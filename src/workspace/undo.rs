@@ -1,4 +1,6 @@
-//! Undoes a change, and removes files. Text that exists nowhere else is never lost.
+//! Merges and undoes changes, and removes files. Text that exists nowhere else is never lost.
+
+use std::sync::Arc;
 
 use super::disk::{self, Content};
 use super::seen::Known;
@@ -19,35 +21,47 @@ impl Workspace {
         }
     }
 
-    /// Undoes what is left of `change`; lines changed since stay. Several changes of one file are undone last to first. The
-    /// result can be undone like any other change.
+    /// Makes the change between two texts in what the first has become, `stored` in this way; lines changed since stay.
+    /// Without a text to change it `to`, the file is removed.
     ///
     /// # Errors
-    /// Nothing of it is left, or a file to be removed has changed at all.
+    /// All lines to change have been changed since, or a file to be removed has changed at all.
+    pub async fn merge(
+        &self,
+        path: &WorkspacePath,
+        from: Arc<str>,
+        to: Option<Arc<str>>,
+        stored: Option<Stored>,
+    ) -> Result<FileChange, FileError> {
+        if let Some(to) = to {
+            let change = Change::Merge { from, to, stored };
+            return self.commit(path, &change).await;
+        }
+        let _turn = self.0.documents.turn(&path.real()).await;
+        let file = self.peek(path).await?;
+        if file.text != from {
+            return Err(FileError::Changed(path.display()));
+        }
+        remove_seen(self, path, file).await
+    }
+
+    /// Undoes what is left of `change`. Several changes of one file are undone last to first. The result can be undone
+    /// like any other change.
+    ///
+    /// # Errors
+    /// As for [`Self::merge`].
     pub async fn undo(
         &self,
         path: &WorkspacePath,
         change: &FileChange,
     ) -> Result<FileChange, FileError> {
-        if let Some(before) = &change.old_text {
-            let revert = Change::Revert {
-                before: before.clone(),
-                after: change.new_text.clone(),
-                stored: change.untold(),
-            };
-            return self.commit(path, &revert).await;
-        }
-        let _turn = self.0.documents.turn(&path.real()).await;
-        let file = self.peek(path).await?;
-        if file.text != change.new_text {
-            return Err(FileError::Changed(path.display()));
-        }
-        let removed = remove_seen(self, path, file).await?;
-        if let Some(stored) = change.after {
+        let (from, to) = (change.new_text.clone(), change.old_text.clone());
+        let undone = self.merge(path, from, to, change.untold()).await?;
+        if let (None, Some(stored)) = (&change.old_text, change.after) {
             let path = path.clone();
             disk::blocking(move || path.remove_folders(stored.new_folders)).await;
         }
-        Ok(removed)
+        Ok(undone)
     }
 }
 

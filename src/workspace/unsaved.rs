@@ -64,12 +64,8 @@ impl Workspace {
         {
             return Err(FileError::Changed(unsaved.path.display()));
         }
-        // The edit that reverts the new text to the old one, reversed.
-        self.undo(
-            &unsaved.path,
-            &FileChange::new(Some(text.into()), Arc::clone(&unsaved.text)),
-        )
-        .await
+        let (read, new) = (Arc::clone(&unsaved.text), Some(text.into()));
+        self.merge(&unsaved.path, read, new, None).await
     }
 
     /// Asks the editor to save these; returns those that are still unsaved afterwards.
