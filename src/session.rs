@@ -188,7 +188,7 @@ impl Actor {
                 checkpoints: Checkpoints::new(setup.checkpoints, undoable),
                 workspace: workspace.clone(),
                 shell: shell.clone(),
-                planned: Vec::new(),
+                unconfirmed: Vec::new(),
             },
             spending: Spending {
                 limits: setup.limits,

@@ -8,6 +8,7 @@
 
 mod apply_patch;
 mod ask_user;
+mod batch;
 mod changes;
 mod code;
 mod context;
@@ -24,7 +25,6 @@ pub mod mcp;
 pub mod output;
 mod pattern;
 mod person;
-mod planned;
 mod read_file;
 mod resolve;
 mod run_command;

@@ -100,7 +100,7 @@ pub enum Source {
     },
 }
 
-/// The effect of a change, planned or made.
+/// The effect of a change, proposed or made.
 #[derive(Debug, Clone, Default)]
 pub struct FileChange {
     /// The text before; `None` for a file that did not exist.

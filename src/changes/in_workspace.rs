@@ -250,18 +250,18 @@ impl TextFile {
     }
 }
 
-/// Those of the planned edits that were made: each file is as it was to become.
+/// Those of some edits that were made: each file is as it was to become.
 pub async fn made(
     workspace: &Workspace,
     images: &Arc<Images>,
-    planned: Vec<EntryChange>,
+    edits: Vec<EntryChange>,
 ) -> ChangeSet {
     let mut made = ChangeSet::default();
-    for change in planned {
+    for change in edits {
         let now = TextFile::find(workspace, &change.path).await.ok();
         let now = now.and_then(|file| file.under(&change));
-        let after = edits::texts(images, &change, TEXT).await;
-        let is_made = now.is_some() && now == after.map(|(_, after)| after.text);
+        let texts = edits::texts(images, &change, TEXT).await;
+        let is_made = now.is_some() && now == texts.map(|(_, after)| after.text);
         if is_made || change.path.is_dir() {
             made.files.push(change);
         }

@@ -87,7 +87,9 @@ impl Actor {
             parts: words.map(Attachment::Text).into(),
             focus: None,
         };
-        self.changes.settle_planned(&mut self.conversation).await;
+        self.changes
+            .settle_unconfirmed(&mut self.conversation)
+            .await;
         self.begin_turn(&instruction, Vec::new(), message, &provider);
         let turn = self.conversation.turns;
         self.outbox.push(AgentEvent::UserMessage {

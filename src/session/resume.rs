@@ -44,7 +44,7 @@ impl Actor {
         for change in store::changes(&kept.shown) {
             self.changes.checkpoints.restore(change).await;
         }
-        self.changes.planned = kept.planned;
+        self.changes.unconfirmed = kept.unconfirmed;
         conversation
             .notes
             .extend(store::last_trial(&kept.shown).map(shadow::outcome));

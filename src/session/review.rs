@@ -20,7 +20,7 @@ pub(super) struct Changes {
     pub workspace: Workspace,
     pub shell: Shell,
     /// The edits that calls may make or have made although none has reported them.
-    pub planned: Vec<Call>,
+    pub unconfirmed: Vec<Call>,
 }
 
 impl Changes {
@@ -50,14 +50,14 @@ impl Changes {
         diffs.retain(|diff| !diff.is_nothing());
         let (files, _told_when_it_is_made) = self.checkpoints.edits(&self.workspace, diffs).await;
         if !files.is_empty() {
-            let mut planned = Call {
+            let mut unconfirmed = Call {
                 id: request.call_id.clone(),
                 title: request.preview.title.clone(),
                 kind: request.kind,
                 ..Call::default()
             };
-            planned.changed.files = files;
-            self.planned.push(planned);
+            unconfirmed.changed.files = files;
+            self.unconfirmed.push(unconfirmed);
         }
     }
 
@@ -70,38 +70,45 @@ impl Changes {
         outbox: &mut Outbox,
     ) {
         if !outcome.allows() {
-            self.planned.retain(|planned| planned.id != call_id);
-        } else if let Some(planned) = self.planned.iter().find(|planned| planned.id == call_id) {
-            conversation.journal.note(Record::Planned(planned.clone()));
+            self.unconfirmed
+                .retain(|unconfirmed| unconfirmed.id != call_id);
+        } else if let Some(unconfirmed) = self
+            .unconfirmed
+            .iter()
+            .find(|unconfirmed| unconfirmed.id == call_id)
+        {
+            conversation
+                .journal
+                .note(Record::Unconfirmed(unconfirmed.clone()));
             conversation.write(outbox).await;
         }
     }
 
     /// The end of a call ends its plan. One that was cancelled may still make the edits it did not report.
     pub fn ended(&mut self, call: &Call, is_cancelled: bool, journal: &mut Journal) {
-        let (mut ended, others) = std::mem::take(&mut self.planned)
+        let (mut ended, others) = std::mem::take(&mut self.unconfirmed)
             .into_iter()
-            .partition(|planned| planned.id == call.id);
-        self.planned = others;
-        ended.retain_mut(|planned: &mut Call| {
-            let files = &mut planned.changed.files;
+            .partition(|unconfirmed| unconfirmed.id == call.id);
+        self.unconfirmed = others;
+        ended.retain_mut(|unconfirmed: &mut Call| {
+            let files = &mut unconfirmed.changed.files;
             files.retain(|file| !call.changed.files.iter().any(|made| made.path == file.path));
             is_cancelled && !files.is_empty()
         });
-        for planned in ended {
-            journal.note(Record::Planned(planned.clone()));
-            self.planned.push(planned);
+        for unconfirmed in ended {
+            journal.note(Record::Unconfirmed(unconfirmed.clone()));
+            self.unconfirmed.push(unconfirmed);
         }
     }
 
     /// What was edited without a report becomes part of the last turn; what was not may still be.
-    pub async fn take_up_planned(&mut self, conversation: &mut Conversation) {
+    pub async fn take_up_unconfirmed(&mut self, conversation: &mut Conversation) {
         let images = self.checkpoints.images().await;
-        for mut call in std::mem::take(&mut self.planned) {
-            let planned = call.changed.files.clone();
-            let changed = made(&self.workspace, &images, planned).await;
+        for mut call in std::mem::take(&mut self.unconfirmed) {
+            let unconfirmed = call.changed.files.clone();
+            let changed = made(&self.workspace, &images, unconfirmed).await;
             if changed.files.iter().all(EntryChange::is_folder) {
-                self.planned.push(call);
+                self.unconfirmed.push(call);
                 continue;
             }
             let recorded = Journaled::Changed(conversation.turns, changed.clone());
@@ -114,16 +121,16 @@ impl Changes {
             };
             conversation.journal.note(Record::Call(made));
             if !call.changed.files.is_empty() {
-                conversation.journal.note(Record::Planned(call.clone()));
-                self.planned.push(call);
+                conversation.journal.note(Record::Unconfirmed(call.clone()));
+                self.unconfirmed.push(call);
             }
         }
     }
 
     /// A turn begins: from now on, the same edit would be somebody else's.
-    pub async fn settle_planned(&mut self, conversation: &mut Conversation) {
-        self.take_up_planned(conversation).await;
-        self.planned.clear();
+    pub async fn settle_unconfirmed(&mut self, conversation: &mut Conversation) {
+        self.take_up_unconfirmed(conversation).await;
+        self.unconfirmed.clear();
     }
 
     /// Adds what a command changed that was running when tandem was killed.
@@ -132,7 +139,7 @@ impl Changes {
         conversation: &mut Conversation,
         outbox: &mut Outbox,
     ) {
-        self.take_up_planned(conversation).await;
+        self.take_up_unconfirmed(conversation).await;
         if let Some(changed) = self.shell.interrupted(&self.workspace).await {
             let paths = changed.changes.files.len() + usize::from(!changed.changes.git.is_empty());
             outbox.notices([format!(
@@ -167,7 +174,7 @@ impl Changes {
             return self.apply(review, None, conversation, outbox).await;
         }
         self.stop_undone_jobs(&review, conversation).await;
-        self.take_up_planned(conversation).await;
+        self.take_up_unconfirmed(conversation).await;
         // What jobs in the background have changed so far becomes part of the last turn.
         if let Some(changed) = self.shell.changed_by_jobs(&self.workspace).await {
             self.take_up("Background job", changed, conversation, outbox)

@@ -117,7 +117,9 @@ impl Actor {
                 .parts
                 .push(Attachment::Text(shadow::ABOUT.to_owned()));
         }
-        self.changes.settle_planned(&mut self.conversation).await;
+        self.changes
+            .settle_unconfirmed(&mut self.conversation)
+            .await;
         self.begin_turn(&words, attached(sent), prompt, &provider);
         let number = self.conversation.turns;
         let turn = format!("{}-{number}", self.id);

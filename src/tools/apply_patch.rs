@@ -1,6 +1,6 @@
 //! `apply_patch`: changes several files by a patch in the V4A format, for models that were trained on it.
 //!
-//! The changes to all files are computed before the first file is changed ([plan](mod@super::planned)).
+//! The changes to all files are computed before the first file is changed (a [batch](mod@super::batch)).
 
 use std::collections::HashSet;
 
@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::batch::{self, Item, What};
 use super::edit_file::EditFile;
-use super::planned::{self, Planned, What};
 use super::{Editing, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::calls::arguments::read_partial;
 use crate::workspace::patch::{Action, FilePatch, changes_permissions, parse};
@@ -44,7 +44,7 @@ impl TypedTool for ApplyPatch {
     const EXAMPLE: &'static str = r#"{"patch": "*** Begin Patch\n*** Update File: src/main.rs\n@@ fn main() {\n-    let x = 1;\n+    let x = 2;\n*** End Patch"}"#;
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
-        planned::preview(context, &planned(context, &arguments.patch)?).await
+        batch::preview(context, &items(context, &arguments.patch)?).await
     }
 
     async fn sketch(context: &ToolContext, arguments: &Value) -> Option<Preview> {
@@ -52,15 +52,15 @@ impl TypedTool for ApplyPatch {
         let patch = partial.patch?;
         let (whole_lines, _) = patch.rsplit_once('\n')?;
         let mut previews = Vec::new();
-        for file in &planned(context, &format!("{whole_lines}\n*** End Patch")).ok()? {
+        for file in &items(context, &format!("{whole_lines}\n*** End Patch")).ok()? {
             // An incomplete chunk may match nothing yet.
             previews.extend(file.preview(context).await.ok());
         }
-        (!previews.is_empty()).then(|| planned::together(previews))
+        (!previews.is_empty()).then(|| batch::together(previews))
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
-        let mut output = planned::change(context, &planned(context, &arguments.patch)?).await?;
+        let mut output = batch::change(context, &items(context, &arguments.patch)?).await?;
         if changes_permissions(&arguments.patch) {
             output.content += "\nThe file modes of the patch are not applied: run chmod for them.";
         }
@@ -69,7 +69,7 @@ impl TypedTool for ApplyPatch {
 }
 
 /// The files of a patch, each once.
-fn planned(context: &ToolContext, patch: &str) -> Result<Vec<Planned>, ToolError> {
+fn items(context: &ToolContext, patch: &str) -> Result<Vec<Item>, ToolError> {
     let files = parse(patch)
         .map_err(|error| ToolError(format!("{error}\nExample: {}", ApplyPatch::EXAMPLE)))?;
     let mut seen = HashSet::new();
@@ -82,7 +82,7 @@ fn planned(context: &ToolContext, patch: &str) -> Result<Vec<Planned>, ToolError
             path.display()
         )))
     };
-    let mut planned = Vec::new();
+    let mut items = Vec::new();
     for FilePatch { path, action } in files {
         let goes = matches!(
             &action,
@@ -121,9 +121,9 @@ fn planned(context: &ToolContext, patch: &str) -> Result<Vec<Planned>, ToolError
                 }
             }
         };
-        planned.push(Planned { path, what });
+        items.push(Item { path, what });
     }
-    Ok(planned)
+    Ok(items)
 }
 
 fn changed_link(path: &WorkspacePath) -> ToolError {

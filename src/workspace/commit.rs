@@ -47,9 +47,9 @@ impl Workspace {
         change: &Change,
     ) -> Result<FileChange, FileError> {
         let now = Now::look(self, path).await?;
-        let plan = Plan::new(self, path, change, &now).await?;
+        let effect = Effect::of(self, path, change, &now).await?;
         self.0.seen.shown(path, now.text());
-        Ok(plan.change)
+        Ok(effect.change)
     }
 }
 
@@ -76,44 +76,49 @@ pub(super) async fn commit(
         if let Some(done) = last.take().filter(|last| *last.new_text == *now.text()) {
             return Ok(done);
         }
-        let mut plan = Plan::new(workspace, path, change, &now).await?;
+        let mut effect = Effect::of(workspace, path, change, &now).await?;
         if now.exists()
-            && *plan.outcome.new_text == *now.text()
-            && plan.change.before == plan.change.after
+            && *effect.outcome.new_text == *now.text()
+            && effect.change.before == effect.change.after
         {
-            return Ok(plan.change);
+            return Ok(effect.change);
         }
-        match now.attempt(workspace, path, &plan.outcome, change).await? {
+        match now
+            .attempt(workspace, path, &effect.outcome, change)
+            .await?
+        {
             Attempt::Done(note) => {
                 if let Place::Document(_) = now.place {
                     // The editor will save it as it is stored.
                     let stored = disk::text(path).await.map(|(_, stored)| stored);
                     let stored = Some(stored.unwrap_or_default());
-                    (plan.change.before, plan.change.after) = (stored, stored);
-                } else if now.is_on_disk(path, &plan.outcome.new_text).await {
+                    (effect.change.before, effect.change.after) = (stored, stored);
+                } else if now.is_on_disk(path, &effect.outcome.new_text).await {
                     workspace
                         .documents()
-                        .note_written(&path.real(), Some(&plan.outcome.new_text));
+                        .note_written(&path.real(), Some(&effect.outcome.new_text));
                 }
                 if path.is_protected() {
-                    workspace.0.seen.approved(path, &plan.outcome.new_text);
+                    workspace.0.seen.approved(path, &effect.outcome.new_text);
                 }
                 // The session knows the new text if it knew the old one or has written all of it.
-                if plan.known == Known::Same || matches!(change, Change::Write(_)) || !now.exists()
+                if effect.known == Known::Same
+                    || matches!(change, Change::Write(_))
+                    || !now.exists()
                 {
-                    workspace.0.seen.read(path, &plan.outcome.new_text);
+                    workspace.0.seen.read(path, &effect.outcome.new_text);
                 }
-                plan.change.notes.extend(note.map(str::to_owned));
-                return Ok(plan.change);
+                effect.change.notes.extend(note.map(str::to_owned));
+                return Ok(effect.change);
             }
             Attempt::Left(left, is_cut) => {
-                plan.change.leave(left);
-                plan.change.is_cut = is_cut;
-                return Ok(plan.change);
+                effect.change.leave(left);
+                effect.change.is_cut = is_cut;
+                return Ok(effect.change);
             }
             Attempt::Again(why) => reason = why,
         }
-        last = Some(plan.change);
+        last = Some(effect.change);
     }
     Err(FileError::Editor(path.display(), reason))
 }
@@ -135,14 +140,14 @@ impl FileChange {
 }
 
 /// What a change does to the current text.
-struct Plan {
+struct Effect {
     known: Known,
     outcome: Outcome,
     change: FileChange,
 }
 
-impl Plan {
-    async fn new(
+impl Effect {
+    async fn of(
         workspace: &Workspace,
         path: &WorkspacePath,
         change: &Change,

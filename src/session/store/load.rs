@@ -37,7 +37,7 @@ pub(in crate::session) struct Kept {
     /// The prompts queued at its end.
     pub queued: Vec<QueuedPrompt>,
     /// The edits that calls may have made although none has reported them.
-    pub planned: Vec<Call>,
+    pub unconfirmed: Vec<Call>,
     /// The number of unreadable lines.
     pub unreadable: usize,
     /// How many of its oldest messages the model's history lacks.
@@ -138,7 +138,7 @@ impl Kept {
             Record::Opened { pid } => self.pid = Some(*pid),
             Record::Prompt { message, .. } => {
                 self.turns += 1;
-                self.planned.clear();
+                self.unconfirmed.clear();
                 self.push(message.clone(), bytes);
             }
             Record::Message { message } => {
@@ -154,8 +154,10 @@ impl Kept {
             }
             Record::Mode { mode } => self.mode = Some(*mode),
             Record::Queue { prompts } => self.queued.clone_from(prompts),
-            Record::Planned(call) => self.planned.push(call.clone()),
-            Record::Call(call) => self.planned.retain(|planned| planned.id != call.id),
+            Record::Unconfirmed(call) => self.unconfirmed.push(call.clone()),
+            Record::Call(call) => self
+                .unconfirmed
+                .retain(|unconfirmed| unconfirmed.id != call.id),
             Record::Model(held) => self.held = Some(held.clone()),
             Record::Taught { model, taught } => {
                 _ = self.taught.insert(model.clone(), taught.clone());

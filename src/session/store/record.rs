@@ -69,7 +69,7 @@ pub(in crate::session) enum Record {
         messages: Vec<Arc<Message>>,
     },
     /// A call is about to make these edits: its end may not be seen. So may what a cancelled call did not report.
-    Planned(Call),
+    Unconfirmed(Call),
     /// A call ended.
     Call(Call),
     /// A person settled, undid or redid changes.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::question::{Arguments, EXAMPLE, NAME, answer};
 use crate::text::display::escape_line;
 use crate::text::{Hunk, LineIndex, patched};
+use crate::tools::batch::{self, Item, What};
 use crate::tools::edit_file::EditFile;
-use crate::tools::planned::{self, Planned, What};
 use crate::tools::{FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::workspace::language::{Answer, DocumentEdits, Operation};
 use crate::workspace::{Change, native};
@@ -24,7 +24,7 @@ impl TypedTool for CodeEdits {
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
         let files = edited(context, &arguments).await?;
-        let preview = planned::preview(context, &files).await?;
+        let preview = batch::preview(context, &files).await?;
         let number = match files.len() {
             1 => String::new(),
             number => format!(" in {number} files"),
@@ -54,14 +54,14 @@ impl TypedTool for CodeEdits {
                 .collect::<Result<_, _>>()?,
             None => edited(context, &arguments).await?,
         };
-        planned::change(context, &files).await
+        batch::change(context, &files).await
     }
 }
 
-fn as_shown(context: &ToolContext, diff: &FileDiff) -> Result<Planned, ToolError> {
+fn as_shown(context: &ToolContext, diff: &FileDiff) -> Result<Item, ToolError> {
     let path = context.resolve(&diff.path.to_string_lossy())?;
     let before = diff.old_text.clone().unwrap_or_default();
-    Ok(Planned {
+    Ok(Item {
         path,
         what: What::Change(Change::Exact {
             before,
@@ -71,7 +71,7 @@ fn as_shown(context: &ToolContext, diff: &FileDiff) -> Result<Planned, ToolError
 }
 
 /// The files that the language servers would change, and how.
-async fn edited(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Planned>, ToolError> {
+async fn edited(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Item>, ToolError> {
     let Answer::Edits(documents) = answer(context, arguments).await? else {
         return Err(ToolError(
             "the editor answered without edits; make them yourself".to_owned(),
@@ -98,7 +98,7 @@ async fn edited(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Plan
 pub(super) async fn changed(
     context: &ToolContext,
     document: &DocumentEdits,
-) -> Result<Option<Planned>, ToolError> {
+) -> Result<Option<Item>, ToolError> {
     let outside = || {
         let name = escape_line(&document.uri);
         ToolError(format!(
@@ -132,7 +132,7 @@ pub(super) async fn changed(
         )));
     }
     let after: Arc<str> = patched(&before, &hunks).into();
-    Ok((after != before).then_some(Planned {
+    Ok((after != before).then_some(Item {
         path,
         what: What::Change(Change::Exact { before, after }),
     }))

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::edits::changed;
 use super::question::{NAME, uri};
 use crate::text::Upkeep;
+use crate::tools::batch::{self, Item, What};
 use crate::tools::edit_file::EditFile;
-use crate::tools::planned::{self, Planned, What};
 use crate::tools::{Pending, Preview, Tool, ToolContext, ToolKind, ToolOutput, TypedTool as _};
 use crate::workspace::Change;
 use crate::workspace::diagnostics::Diagnostic;
@@ -22,7 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The fixes of some problems, as one call. No model can make it.
 pub struct QuickFixes {
-    files: Vec<Planned>,
+    files: Vec<Item>,
     /// What was fixed, and the source of the problem.
     pub fixed: Vec<(Upkeep, String)>,
 }
@@ -92,11 +92,11 @@ async fn fix(context: &ToolContext, problem: &Diagnostic) -> Option<(DocumentEdi
     };
     documents.retain(|document| !document.edits.is_empty());
     let document = documents.pop().filter(|_| documents.is_empty())?;
-    let planned = changed(context, &document).await.ok()??;
-    let What::Change(Change::Exact { before, after }) = planned.what else {
+    let item = changed(context, &document).await.ok()??;
+    let What::Change(Change::Exact { before, after }) = item.what else {
         return None;
     };
-    let upkeep = Upkeep::of(&before, &after).filter(|_| planned.path.real() == path.real())?;
+    let upkeep = Upkeep::of(&before, &after).filter(|_| item.path.real() == path.real())?;
     Some((document, upkeep))
 }
 
@@ -127,7 +127,7 @@ impl Tool for QuickFixes {
         _arguments: &'a Value,
     ) -> Pending<'a, Preview> {
         async move {
-            let preview = planned::preview(context, &self.files).await?;
+            let preview = batch::preview(context, &self.files).await?;
             let what = match self.fixed.as_slice() {
                 [_] => "the quick fix".to_owned(),
                 several => format!("{} quick fixes", several.len()),
@@ -151,7 +151,7 @@ impl Tool for QuickFixes {
             for file in &self.files {
                 context.resolve(&file.path.absolute().to_string_lossy())?;
             }
-            planned::apply(context, &self.files).await
+            batch::apply(context, &self.files).await
         }
         .boxed()
     }

@@ -17,7 +17,7 @@ use crate::workspace::patch::Chunk;
 use crate::workspace::{Change, FileChange, FileError, Source, WorkspacePath, native};
 
 /// What happens to one file.
-pub(super) struct Planned {
+pub(super) struct Item {
     pub path: WorkspacePath,
     pub what: What,
 }
@@ -38,10 +38,7 @@ pub(super) enum What {
 type Changed = Vec<(WorkspacePath, FileChange)>;
 
 /// A preview of all changes together.
-pub(super) async fn preview(
-    context: &ToolContext,
-    files: &[Planned],
-) -> Result<Preview, ToolError> {
+pub(super) async fn preview(context: &ToolContext, files: &[Item]) -> Result<Preview, ToolError> {
     let mut previews = Vec::new();
     for file in files {
         previews.push(file.preview(context).await?);
@@ -50,10 +47,7 @@ pub(super) async fn preview(
 }
 
 /// Makes the changes, and reports the problems they caused.
-pub(super) async fn change(
-    context: &ToolContext,
-    files: &[Planned],
-) -> Result<ToolOutput, ToolError> {
+pub(super) async fn change(context: &ToolContext, files: &[Item]) -> Result<ToolOutput, ToolError> {
     for file in files {
         file.propose(context).await?;
     }
@@ -62,10 +56,7 @@ pub(super) async fn change(
 }
 
 /// Applies the patch file by file; if one fails, the earlier ones are reverted.
-pub(super) async fn apply(
-    context: &ToolContext,
-    files: &[Planned],
-) -> Result<ToolOutput, ToolError> {
+pub(super) async fn apply(context: &ToolContext, files: &[Item]) -> Result<ToolOutput, ToolError> {
     let mut done = Changed::new();
     let (links, texts): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.is_of_link());
     for file in texts {
@@ -104,7 +95,7 @@ pub(super) async fn apply(
     })
 }
 
-impl Planned {
+impl Item {
     pub async fn preview(&self, context: &ToolContext) -> Result<Preview, ToolError> {
         if self.is_of_link() {
             return Ok(self.link_preview(context));
