@@ -404,6 +404,9 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
         return Outcome::failed(call.id, call.name, CANCELLED.to_owned());
     }
     let wait = since.elapsed();
+    if let Some(preview) = context.decided.clone().filter(|_| !read_only) {
+        steps.announce(&call.id, preview).await;
+    }
     steps
         .event(AgentEvent::ToolExecutionStart {
             call_id: call.id.clone(),

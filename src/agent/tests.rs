@@ -194,7 +194,7 @@ impl Play {
             Some(Step::Entry(entry)) => self.entries.push(entry),
             Some(Step::History(entries)) => self.entries = entries,
             Some(Step::Event(event) | Step::Tried(event)) => self.event(event),
-            Some(Step::Note(_)) => {}
+            Some(Step::Note(_) | Step::Announced { .. }) => {}
         }
         true
     }

@@ -96,11 +96,6 @@ impl Questions {
         self.turn.open.as_ref().map(|open| open.kind)
     }
 
-    /// Whether the turn works on a copy of the workspace.
-    pub fn is_on_copy(&self) -> bool {
-        self.turn.on_copy
-    }
-
     /// Whether a call runs that may change something and is not shown to be running.
     pub fn is_changing(&self) -> bool {
         !self.turn.changing.is_empty()

@@ -7,11 +7,10 @@ use super::conversation::Conversation;
 use super::outbox::Outbox;
 use super::store::{Call, Journal, Record};
 use super::{Review, ReviewError, Reviewed};
-use crate::agent::event::{Permission, PermissionRequest};
 use crate::changes::change_set::EntryChange;
 use crate::changes::checkpoint::{Checkpoints, Journaled, Settled};
 use crate::changes::{ChangeSet, made};
-use crate::domain::FileDiff;
+use crate::domain::{FileDiff, Preview, ToolKind};
 use crate::process::{Changed, Shell};
 use crate::workspace::Workspace;
 
@@ -40,64 +39,54 @@ impl Changes {
         recorded
     }
 
-    /// Prepares for what a call may edit: its end may not be seen, or come before that of the edit. A file that goes is
-    /// not told from one that becomes empty, and half of a move would be undone: such a call has no plan.
-    pub async fn plan(&mut self, request: &PermissionRequest) {
-        let mut diffs = request.preview.diffs.clone();
+    /// Records what a call is about to edit, which may be all that is known of it. A file that goes is not told from one
+    /// that becomes empty, and half of a move would be undone: such a call is left out.
+    pub async fn announce(
+        &mut self,
+        id: String,
+        preview: &Preview,
+        conversation: &mut Conversation,
+        outbox: &mut Outbox,
+    ) {
+        self.take_up_unconfirmed(conversation).await;
+        let mut diffs = preview.diffs.clone();
         if diffs.iter().any(|diff| diff.new_text.is_empty()) {
             return;
         }
         diffs.retain(|diff| !diff.is_nothing());
         let (files, _told_when_it_is_made) = self.checkpoints.edits(&self.workspace, diffs).await;
         if !files.is_empty() {
-            let mut unconfirmed = Call {
-                id: request.call_id.clone(),
-                title: request.preview.title.clone(),
-                kind: request.kind,
+            let mut call = Call {
+                id,
+                title: preview.title.clone(),
+                kind: ToolKind::Edit,
                 ..Call::default()
             };
-            unconfirmed.changed.files = files;
-            self.unconfirmed.push(unconfirmed);
-        }
-    }
-
-    /// Records the plan of a call that is allowed; any other call edits nothing.
-    pub async fn decided(
-        &mut self,
-        call_id: &str,
-        outcome: &Permission,
-        conversation: &mut Conversation,
-        outbox: &mut Outbox,
-    ) {
-        if !outcome.allows() {
-            self.unconfirmed
-                .retain(|unconfirmed| unconfirmed.id != call_id);
-        } else if let Some(unconfirmed) = self
-            .unconfirmed
-            .iter()
-            .find(|unconfirmed| unconfirmed.id == call_id)
-        {
-            conversation
-                .journal
-                .note(Record::Unconfirmed(unconfirmed.clone()));
+            call.changed.files = files;
+            conversation.journal.note(Record::Unconfirmed(call.clone()));
+            self.unconfirmed.push(call);
             conversation.write(outbox).await;
         }
     }
 
-    /// The end of a call ends its plan. One that was cancelled may still make the edits it did not report.
-    pub fn ended(&mut self, call: &Call, is_cancelled: bool, journal: &mut Journal) {
-        let (mut ended, others) = std::mem::take(&mut self.unconfirmed)
-            .into_iter()
-            .partition(|unconfirmed| unconfirmed.id == call.id);
-        self.unconfirmed = others;
-        ended.retain_mut(|unconfirmed: &mut Call| {
-            let files = &mut unconfirmed.changed.files;
-            files.retain(|file| !call.changed.files.iter().any(|made| made.path == file.path));
-            is_cancelled && !files.is_empty()
+    /// A call that ended has made the edits that it reports. If it failed, it may still make the others.
+    pub fn confirm(&mut self, ended: &Call, has_failed: bool, journal: &mut Journal) {
+        let is_of_it = |call: &Call| call.id == ended.id;
+        let Some(index) = self.unconfirmed.iter().position(is_of_it) else {
+            return;
+        };
+        let mut call = self.unconfirmed.remove(index);
+        let files = &mut call.changed.files;
+        files.retain(|file| {
+            !ended
+                .changed
+                .files
+                .iter()
+                .any(|made| made.path == file.path)
         });
-        for unconfirmed in ended {
-            journal.note(Record::Unconfirmed(unconfirmed.clone()));
-            self.unconfirmed.push(unconfirmed);
+        if has_failed && !files.is_empty() {
+            journal.note(Record::Unconfirmed(call.clone()));
+            self.unconfirmed.push(call);
         }
     }
 
@@ -206,7 +195,15 @@ impl Changes {
         let before = self.checkpoints.under_review();
         for (from, to) in names {
             let [from, to] = [from, to].map(|path| self.workspace.identity(&path));
-            if self.workspace.resolve_path(&to).is_ok() && self.checkpoints.follow(&from, &to) {
+            if self.workspace.resolve_path(&to).is_err() {
+                continue;
+            }
+            for call in &mut self.unconfirmed {
+                if call.changed.follow(&from, &to, |change| &change.after) {
+                    conversation.journal.note(Record::Unconfirmed(call.clone()));
+                }
+            }
+            if self.checkpoints.follow(&from, &to) {
                 let [from, to] = [from, to].map(|path| self.workspace.shown(&path));
                 let note = format!("(the user renamed {from} to {to})");
                 conversation.notes.push(note);

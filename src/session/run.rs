@@ -318,6 +318,16 @@ impl Actor {
             Step::Entry(entry) => conversation.keep(entry, self.models.provider.as_ref().ok()),
             Step::History(entries) => conversation.compact(entries),
             Step::Note(note) => conversation.notes.push(note),
+            Step::Announced {
+                call_id,
+                preview,
+                recorded,
+            } => {
+                self.changes
+                    .announce(call_id, &preview, conversation, &mut self.outbox)
+                    .await;
+                recorded.send(()).ok();
+            }
             Step::Tried(event) => {
                 if let AgentEvent::ToolExecutionEnd {
                     call_id,
@@ -333,17 +343,6 @@ impl Actor {
                 self.consider(event).await;
             }
             Step::Event(event) => {
-                match &event {
-                    AgentEvent::PermissionRequested(request) if !self.questions.is_on_copy() => {
-                        self.changes.plan(request).await;
-                    }
-                    AgentEvent::PermissionResolved { call_id, outcome } => {
-                        self.changes
-                            .decided(call_id, outcome, conversation, &mut self.outbox)
-                            .await;
-                    }
-                    _ => {}
-                }
                 conversation.journal.event(&event);
                 self.spending.spent.note(&event);
                 if let AgentEvent::ToolExecutionEnd {
@@ -360,10 +359,7 @@ impl Actor {
                         .await;
                     let journal = &mut conversation.journal;
                     let call = journal.call_ended(call_id, name, result, changed);
-                    let running = self.running.as_ref();
-                    // Without a turn the session ends.
-                    let is_cancelled = running.is_none_or(|running| running.cancel.is_cancelled());
-                    self.changes.ended(&call, is_cancelled, journal);
+                    self.changes.confirm(&call, result.is_error, journal);
                 }
                 let title = conversation
                     .title

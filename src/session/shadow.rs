@@ -79,6 +79,7 @@ async fn pass_on(mut inner: mpsc::Receiver<Step>, steps: &Steps) -> Option<Agent
                 continue;
             }
             Step::Event(event @ AgentEvent::ToolExecutionEnd { .. }) => Step::Tried(event),
+            Step::Announced { .. } => continue,
             step => step,
         };
         steps.send(step).await;

@@ -324,7 +324,7 @@ fn not_applied(error: &ToolError) -> String {
     format!("The rest was not applied: {error}\n")
 }
 
-fn output(context: &ToolContext, done: &Changed, more: &str) -> ToolOutput {
+fn output(context: &ToolContext, done: &Changed, failure: &str) -> ToolOutput {
     let line = |(path, change): &(WorkspacePath, FileChange)| {
         let name = shown(&context.workspace, &path.absolute());
         let is_removed =
@@ -336,7 +336,7 @@ fn output(context: &ToolContext, done: &Changed, more: &str) -> ToolOutput {
         }
     };
     ToolOutput {
-        content: done.iter().map(line).collect::<String>() + more,
+        content: done.iter().map(line).collect::<String>() + failure,
         locations: done
             .iter()
             .map(|(path, change)| location(path.absolute(), first_line(change)))
@@ -345,6 +345,7 @@ fn output(context: &ToolContext, done: &Changed, more: &str) -> ToolOutput {
             .iter()
             .map(|(path, change)| file_diff(path, change))
             .collect(),
+        is_error: !failure.is_empty(),
         ..ToolOutput::default()
     }
 }

@@ -154,10 +154,11 @@ impl Kept {
             }
             Record::Mode { mode } => self.mode = Some(*mode),
             Record::Queue { prompts } => self.queued.clone_from(prompts),
-            Record::Unconfirmed(call) => self.unconfirmed.push(call.clone()),
-            Record::Call(call) => self
-                .unconfirmed
-                .retain(|unconfirmed| unconfirmed.id != call.id),
+            Record::Unconfirmed(call) => {
+                self.unconfirmed.retain(|other| other.id != call.id);
+                self.unconfirmed.push(call.clone());
+            }
+            Record::Call(call) => self.unconfirmed.retain(|other| other.id != call.id),
             Record::Model(held) => self.held = Some(held.clone()),
             Record::Taught { model, taught } => {
                 _ = self.taught.insert(model.clone(), taught.clone());

@@ -68,7 +68,7 @@ pub(in crate::session) enum Record {
         /// The complete history from here on.
         messages: Vec<Arc<Message>>,
     },
-    /// A call is about to make these edits: its end may not be seen. So may what a cancelled call did not report.
+    /// What a call is about to edit, or may still edit although it failed.
     Unconfirmed(Call),
     /// A call ended.
     Call(Call),

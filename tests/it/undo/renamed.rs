@@ -115,3 +115,29 @@ fn a_file_that_takes_the_place_of_a_changed_one_or_leaves_the_workspace_counts_a
     let removed = "nothing was undone: new/b.rs (it has been removed since)";
     nothing(&mut client, 2, removed);
 }
+
+#[test]
+fn an_edit_that_is_made_after_its_call_has_failed_follows_too() {
+    for restarts in [false, true] {
+        let world = world(&[edit("a.rs", &[("one", "ONE")])]);
+        world.write("a.rs", "one\n");
+        let mut client = world.client();
+        let session = session(&mut client, &world);
+        client.open(&world.uri("a.rs"), "one\n");
+        let id = client.prompt(&session, "change it");
+        let request = client.next("workspace/applyEdit");
+        let busy = json!({ "code": -32603, "message": "busy" });
+        client.send(&json!({ "id": request["id"], "error": busy }));
+        client.answer(id);
+        let closed = json!({ "textDocument": { "uri": world.uri("a.rs") } });
+        client.notify("textDocument/didClose", closed);
+        world.write("a.rs", "ONE\n");
+        rename(&mut client, &world, "a.rs", "c.rs");
+        listed(&mut client, &world, &session);
+        if restarts {
+            client = restart::restarted(client, &world, &session);
+        }
+        undo(&mut client, &session);
+        assert_eq!(world.read("c.rs"), "one\n", "restarts: {restarts}");
+    }
+}
