@@ -17,8 +17,8 @@ pub mod standing;
 pub mod upkeep;
 
 pub use diff::{
-    Hunk, LineHunk, Tokens, around, common, hunks, likeness, line_breaks, line_hunks, patched,
-    unified,
+    Hunk, LineHunk, Tokens, around, common, has_lines_of, hunks, likeness, line_breaks, line_hunks,
+    patched, unified,
 };
 pub use fence::{Fences, fence, unfenced};
 pub use middle::without_middle;

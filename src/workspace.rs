@@ -117,8 +117,6 @@ pub struct FileChange {
     pub lines: Vec<RangeInclusive<usize>>,
     /// Notes for the model, such as that the file had changed since it was read.
     pub notes: Vec<String>,
-    /// Whether the editor failed while it wrote the text, or left out its end.
-    pub is_cut: bool,
 }
 
 impl FileChange {

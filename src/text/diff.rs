@@ -90,6 +90,11 @@ pub struct LineHunk {
     pub new_lines: Range<usize>,
 }
 
+/// Whether `text` still has all lines of an `old` one, in order.
+pub fn has_lines_of(text: &str, old: &str) -> bool {
+    line_hunks(old, text).iter().all(|hunk| hunk.old.is_empty())
+}
+
 /// The hunks of whole lines that turn `old` into `new`, in order, with at least one line between two of them.
 pub fn line_hunks(old: &str, new: &str) -> Vec<LineHunk> {
     let middle = Middle::of(old, new);

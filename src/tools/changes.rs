@@ -78,7 +78,6 @@ pub(super) async fn commit(
                 content: report(&shown(&context.workspace, &path.absolute()), &change),
                 locations: vec![location(path.absolute(), first_line(&change))],
                 diffs: vec![file_diff(&path, &change)],
-                is_error: change.is_cut,
                 ..ToolOutput::default()
             }),
             Err(error) => Err(explained(context, &path, error).await),
@@ -170,9 +169,7 @@ pub(super) fn report(name: &str, change: &FileChange) -> String {
         .strategy
         .map(|strategy| format!("; matched {strategy}"))
         .unwrap_or_default();
-    let mut report = if change.is_cut {
-        format!("The editor stopped writing {name} in the middle; undo restores it.\n")
-    } else if change.old_text.is_some() {
+    let mut report = if change.old_text.is_some() {
         format!("Changed {name}{}{how}.\n", lines(&change.lines))
     } else {
         format!(

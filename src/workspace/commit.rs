@@ -18,7 +18,7 @@ use super::seen::Known;
 use super::{Change, EditorError, FileChange, FileError, Source, Workspace, WorkspacePath};
 use super::{editor, notebook};
 use crate::domain::Stored;
-use crate::text::line_breaks;
+use crate::text::{has_lines_of, line_breaks};
 
 /// What the model is told of it.
 const LEFT: &str = "the editor left something else in the file than it was sent, as a formatter does; read the file before the next edit";
@@ -30,8 +30,8 @@ const ATTEMPTS: usize = 4;
 enum Attempt {
     /// Done, with a note for the model.
     Done(Option<&'static str>),
-    /// The editor left this in the file, or removed it; whether the text is cut.
-    Left(Option<Content>, bool),
+    /// The editor left this in the file.
+    Left(Content),
     /// The text had changed, as described; nothing was written.
     Again(String),
 }
@@ -111,9 +111,8 @@ pub(super) async fn commit(
                 effect.change.notes.extend(note.map(str::to_owned));
                 return Ok(effect.change);
             }
-            Attempt::Left(left, is_cut) => {
+            Attempt::Left(left) => {
                 effect.change.leave(left);
-                effect.change.is_cut = is_cut;
                 return Ok(effect.change);
             }
             Attempt::Again(why) => reason = why,
@@ -124,17 +123,14 @@ pub(super) async fn commit(
 }
 
 impl FileChange {
-    /// The editor left this in the file instead, or removed it.
-    fn leave(&mut self, left: Option<Content>) {
-        let folders = self.after.map_or(0, |after| after.new_folders);
-        let text = left
-            .as_ref()
-            .map_or_else(Arc::default, |left| left.text.clone());
-        self.after = left.map(|left| Stored {
-            new_folders: folders,
+    /// The editor left this in the file instead.
+    fn leave(&mut self, left: Content) {
+        let new_folders = self.after.map_or(0, |after| after.new_folders);
+        self.after = Some(Stored {
+            new_folders,
             ..left.stored
         });
-        (self.new_text, self.lines) = (text, Vec::new());
+        (self.new_text, self.lines) = (left.text, Vec::new());
         self.notes.push(LEFT.to_owned());
     }
 }
@@ -199,7 +195,6 @@ impl Effect {
                 Cow::Owned(_) => Vec::new(),
             },
             notes,
-            is_cut: false,
         };
         Ok(Self {
             known,
@@ -393,8 +388,8 @@ impl Now {
         ))
     }
 
-    /// A client's answer is not trusted: the file on the disk, which had the content `before`, decides. If nothing
-    /// happened, or an undo was cut, tandem writes the file itself; what somebody else saved is never overwritten.
+    /// A client's answer is not trusted: the file on the disk, which had the content `before`, decides. What the client
+    /// did not write, or cut, tandem writes itself; text that somebody else saved is never overwritten.
     async fn written(
         &self,
         workspace: &Workspace,
@@ -404,51 +399,52 @@ impl Now {
         answer: Result<(), EditorError>,
         is_merge: bool,
     ) -> Result<Attempt, FileError> {
+        let refused = |error: EditorError| FileError::Editor(path.display(), error.to_string());
+        let again = |reason: &str| Ok(Attempt::Again(reason.to_owned()));
         let left = on_disk(path).await;
-        let has = |text: Option<&Content>| {
+        let is_left = |text: Option<&Content>| {
             let left = left.as_ref().map(Option::as_ref);
             left.is_ok_and(|left| left.map(|left| &left.text) == text.map(|text| &text.text))
         };
-        if has(Some(&new)) {
+        if is_left(Some(&new)) {
             restore_format(path, new).await?;
             return Ok(Attempt::Done(None));
         }
-        let is_as_before = has(before.as_ref());
-        let is_saved = before
-            .as_ref()
-            .is_none_or(|before| before.text == self.text);
-        let missing = disk::missing(path, new.clone()).await;
-        let is_lost = missing.is_some() || matches!(left, Ok(None)) && before.is_some();
-        match (left, answer) {
-            _ if is_merge && !is_as_before && !is_lost => {
-                return Ok(Attempt::Again("the editor saved another text".to_owned()));
-            }
+        if is_left(before.as_ref()) {
+            let is_unsaved = before.as_ref().is_some_and(|old| old.text != self.text);
             // Somebody may have saved this, which would be why the editor refused.
-            (_, Err(error))
-                if !is_merge && (is_as_before || !is_lost) || is_as_before && !is_saved =>
-            {
-                return Err(FileError::Editor(path.display(), error.to_string()));
+            if !is_merge || is_unsaved {
+                answer.map_err(refused)?;
             }
-            (Ok(left), answer) if !is_merge && !is_as_before => {
-                let is_cut = missing.is_some_and(|missing| !missing.trim_ascii().is_empty());
-                return Ok(Attempt::Left(left, is_cut || answer.is_err()));
+            let is_done = match Self::look(workspace, path).await {
+                // It may have the new text in a buffer, and save it later.
+                Ok(now) if now.text != self.text => matches!(now.place, Place::Editor(_)),
+                _ => !is_unsaved && disk::replace(path, before, new).await?,
+            };
+            if is_done {
+                return Ok(Attempt::Done(None));
             }
-            _ => {}
+            return again("the editor did not write it, or somebody else did");
         }
-        if !is_as_before {
-            disk::overwrite(path, new).await?;
-            return Ok(Attempt::Done(None));
+        match disk::complete(path, new.clone(), !is_merge).await {
+            Ok(true) => return Ok(Attempt::Done(None)),
+            Ok(false) if is_merge => return again("the editor saved another text"),
+            Ok(false) => answer.map_err(refused)?,
+            Err(error) if is_merge => return Err(error),
+            // The disk may be full; what is left is recorded, to be undone.
+            Err(_) => {}
         }
-        let is_done = match Self::look(workspace, path).await {
-            // It may have the new text in a buffer, and save it later.
-            Ok(now) if now.text != self.text => matches!(now.place, Place::Editor(_)),
-            _ => is_saved && disk::replace(path, before, new).await?,
+        let (old, new) = (self.text.clone(), new.text);
+        let Some(left) = left? else {
+            return again("the editor removed it");
         };
-        Ok(if is_done {
-            Attempt::Done(None)
-        } else {
-            Attempt::Again("the editor did not write it, or somebody else did".to_owned())
-        })
+        let found = left.text.clone();
+        // Then the edit, which removes some of the old lines, was not made.
+        let has_old = move || has_lines_of(&found, &old) && !has_lines_of(&new, &old);
+        if disk::blocking(has_old).await {
+            return again("somebody else saved another text");
+        }
+        Ok(Attempt::Left(left))
     }
 }
 

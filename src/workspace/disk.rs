@@ -121,27 +121,26 @@ pub(crate) async fn replace(
     .await
 }
 
-/// The end of a content of which the file has only the beginning, as it is stored or as plain UTF-8.
-pub(crate) async fn missing(path: &WorkspacePath, content: Content) -> Option<Vec<u8>> {
+/// Writes all of a content whose end the file lacks, as it is stored or as plain UTF-8, or which is gone. Returns `false`
+/// if the file has something else, or lacks only `blanks`, if that may be; nothing is changed then.
+pub(crate) async fn complete(
+    path: &WorkspacePath,
+    new: Content,
+    blanks: bool,
+) -> Result<bool, FileError> {
     on(path, move |path| {
-        let (now, whole) = (read_now(path).ok()?, bytes(path, &content).ok()?);
-        let plain = content.text.as_bytes();
-        let missing = whole
-            .strip_prefix(&*now)
-            .or_else(|| plain.strip_prefix(&*now))?;
-        (!missing.is_empty()).then(|| missing.to_vec())
-    })
-    .await
-}
-
-/// Replaces whatever the file is or was.
-pub(crate) async fn overwrite(path: &WorkspacePath, new: Content) -> Result<(), FileError> {
-    on(path, move |path| {
-        let (found, bytes) = (read_now(path).ok(), bytes(path, &new)?);
-        match replace_now(path, found.as_deref(), &bytes, new.stored.mode) {
-            Ok(true) => Ok(()),
-            Ok(false) => Err(FileError::Changed(path.display())),
-            Err(error) => Err(io_error("write", path, &error)),
+        let found = match read_now(path) {
+            Err(FileError::NotFound(_)) => None,
+            found => Some(found?),
+        };
+        let (begun, whole) = (found.as_deref().unwrap_or_default(), bytes(path, &new)?);
+        let plain = || new.text.as_bytes().strip_prefix(begun);
+        match whole.strip_prefix(begun).or_else(plain) {
+            Some(end) if !(blanks && end.trim_ascii().is_empty()) => {
+                replace_now(path, found.as_deref(), &whole, new.stored.mode)
+                    .map_err(|error| io_error("write", path, &error))
+            }
+            _ => Ok(false),
         }
     })
     .await

@@ -89,67 +89,80 @@ fn files_go_through_a_client_that_offers_it() {
     );
 }
 
-/// Some clients stop in the middle of a write and say that they are done; with each of these, nothing is lost.
+/// Some clients stop in the middle of a write, whether they say so or not, and some leave another text; nothing is lost.
 #[test]
-fn what_a_client_leaves_of_a_write_is_told_and_undone_byte_for_byte() {
-    let text = "one\r\nzwölf\nthree\nfour\n";
-    undone_after_a_cut_write(text);
-    // Clients write plain UTF-8.
-    undone_after_a_cut_write(&format!("\u{feff}{text}"));
-}
-
-fn undone_after_a_cut_write(old: &str) {
-    for left in ["one\r\nzw\u{fffd}", "", "one\r\nzwölf\n", "else\n"] {
+fn a_write_that_a_client_cut_is_completed_and_what_else_it_leaves_is_told_and_undone() {
+    let plain = |text: &str| text.as_bytes().to_vec();
+    let marked = |text: &str| format!("\u{feff}{text}").into_bytes();
+    let utf16 = |text: &str| {
+        let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+        units.flat_map(u16::to_le_bytes).collect::<Vec<u8>>()
+    };
+    let [old, new, begun] =
+        ["three\nfour\n", "3\nfour\n", ""].map(|end| format!("one\r\nzwölf\n{end}"));
+    let cut = |whole: Vec<u8>, less: usize| whole[..whole.len() - less].to_vec();
+    let check = |old: Vec<u8>, new: &[u8], left: &[u8]| {
         for fails in [false, true] {
-            if fails && left == "else\n" {
-                continue; // somebody else's
-            }
-            // The text ends in the middle of a character.
-            let left: Vec<u8> = match left.strip_suffix('\u{fffd}') {
-                Some(whole) => [whole.as_bytes(), &[0xc3]].concat(),
-                None => left.into(),
-            };
-            let edit =
-                json!({ "path": "a.txt", "edits": [{ "old_text": "three", "new_text": "3" }] });
-            let script = json!([[call("c1", "edit_file", edit)], [{ "text": "Done." }]]);
-            let world = World::new(script);
-            world.write("a.txt", old);
-            let file = world.path().join("a.txt");
-            let mut client = client(&world, json!({ "fs": { "writeTextFile": true } }));
-            let session = client.session(&world);
-            let in_edit_mode = json!({ "sessionId": session, "modeId": "edit" });
-            client.call("session/set_mode", in_edit_mode);
-            let play = |client: &mut Client, id: i64| {
-                loop {
-                    let message = client.find(|message| {
-                        message["id"] == id || message["method"] == "fs/write_text_file"
-                    });
-                    if message["method"].is_null() {
-                        client.close(&message);
-                        return message;
-                    }
-                    std::fs::write(&file, &left).unwrap();
-                    if fails {
-                        let error = json!({ "code": -32603, "message": "disk full" });
-                        client.send(&json!({ "id": message["id"], "error": error }));
-                    } else {
-                        client.respond(&message, json!({}));
-                    }
-                }
-            };
-            let id = client.prompt(&session, "change");
-            play(&mut client, id);
-            let told = world.rehearsal().requests()[1]["messages"].to_string();
-            assert!(
-                told.contains("something else in the file than it was sent"),
-                "{told}"
-            );
-            let undo = json!({ "sessionId": session, "action": "undo" });
-            let id = client.ask("_tandem/review", undo);
-            let answer = play(&mut client, id);
-            assert_eq!(world.read("a.txt"), old, "{left:?} {answer}");
+            let told = undone_after_a_cut_write(&old, new, left, fails);
+            assert!(!told.contains("something else in the file"), "{told}");
+        }
+    };
+    for stored in [&plain as &dyn Fn(&str) -> Vec<u8>, &marked, &utf16] {
+        // Clients write plain UTF-8, or as the file is stored. The text may end in the middle of a character.
+        for left in [
+            plain(&begun),
+            cut(plain("one\r\nzwö"), 1),
+            stored(&begun),
+            cut(stored("one\r\nzwö"), 1),
+            Vec::new(),
+        ] {
+            check(stored(&old), &stored(&new), &left);
         }
     }
+    let left = b"else\n";
+    let told = undone_after_a_cut_write(old.as_bytes(), left, left, false);
+    assert!(
+        told.contains("something else in the file than it was sent"),
+        "{told}"
+    );
+}
+
+/// The client leaves the same of each write, in a file whose text was `old` and is `new` after the edit. Returns what the
+/// model was told.
+fn undone_after_a_cut_write(old: &[u8], new: &[u8], left: &[u8], fails: bool) -> String {
+    let edit = json!({ "path": "a.txt", "edits": [{ "old_text": "three", "new_text": "3" }] });
+    let script = json!([[call("c1", "edit_file", edit)], [{ "text": "Done." }]]);
+    let world = World::new(script);
+    let file = world.path().join("a.txt");
+    std::fs::write(&file, old).unwrap();
+    let mut client = client(&world, json!({ "fs": { "writeTextFile": true } }));
+    let session = client.session(&world);
+    let in_edit_mode = json!({ "sessionId": session, "modeId": "edit" });
+    client.call("session/set_mode", in_edit_mode);
+    let play = |client: &mut Client, id: i64| {
+        loop {
+            let message = client
+                .find(|message| message["id"] == id || message["method"] == "fs/write_text_file");
+            if message["method"].is_null() {
+                return client.close(&message);
+            }
+            std::fs::write(&file, left).unwrap();
+            if fails {
+                let error = json!({ "code": -32603, "message": "disk full" });
+                client.send(&json!({ "id": message["id"], "error": error }));
+            } else {
+                client.respond(&message, json!({}));
+            }
+        }
+    };
+    let id = client.prompt(&session, "change");
+    play(&mut client, id);
+    assert_eq!(std::fs::read(&file).unwrap(), new, "{left:?}");
+    let undo = json!({ "sessionId": session, "action": "undo" });
+    let id = client.ask("_tandem/review", undo);
+    play(&mut client, id);
+    assert_eq!(std::fs::read(&file).unwrap(), old, "{left:?}");
+    world.rehearsal().requests()[1]["messages"].to_string()
 }
 
 /// Waits for the answer to a request, and writes what the client is to write until then.
@@ -165,23 +178,21 @@ fn answer_writing(client: &mut Client, world: &World, id: i64) {
     }
 }
 
-/// A client that formats a file before it saves it takes longer than a cancelled turn waits.
+/// A client that formats a file before it saves it takes longer than a cancelled turn waits, or says that it failed.
 #[test]
-fn an_edit_that_is_made_after_its_turn_was_cancelled_is_undone() {
+fn an_edit_that_is_made_after_its_turn_was_cancelled_or_its_call_has_failed_is_undone() {
     let edit = |id: &str, old: &str, new: &str| {
         let edits = json!([{ "old_text": old, "new_text": new }]);
-        json!([call(
-            id,
-            "edit_file",
-            json!({ "path": "a.txt", "edits": edits })
-        )])
+        call(id, "edit_file", json!({ "path": "a.txt", "edits": edits }))
     };
-    for way in ["at once", "after a turn", "after a restart"] {
-        let world = World::new(json!([
-            edit("c1", "one", "two"),
-            edit("c2", "two\n", "two\nmore\n"),
-            [{ "text": "Done." }]
-        ]));
+    for way in ["at once", "after a turn", "after a restart", "in its turn"] {
+        let second = edit("c2", "two\n", "two\nmore\n");
+        let second = match way {
+            "in its turn" => json!([{ "gate": "made" }, second]),
+            _ => json!([second]),
+        };
+        let done = json!([{ "text": "Done." }]);
+        let world = World::new(json!([[edit("c1", "one", "two")], second, done]));
         world.write("a.txt", "one\n");
         let mut client = client(&world, json!({ "fs": { "writeTextFile": true } }));
         let session = client.session(&world);
@@ -189,10 +200,23 @@ fn an_edit_that_is_made_after_its_turn_was_cancelled_is_undone() {
         client.call("session/set_mode", mode);
         let id = client.prompt(&session, "change");
         let write = client.next("fs/write_text_file");
-        client.notify("session/cancel", json!({ "sessionId": session }));
-        assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
-        world.write("a.txt", "two\n");
-        client.respond(&write, json!({}));
+        let journal = world.read(&format!(".home/state/sessions/{session}.jsonl"));
+        let is_recorded = journal.contains(r#"{"type":"unconfirmed","id":"c1""#);
+        assert!(is_recorded, "if tandem is killed now: {journal}");
+        if way == "in its turn" {
+            let busy = json!({ "code": -32603, "message": "busy" });
+            client.send(&json!({ "id": write["id"], "error": busy }));
+            client.find(|message| message["params"]["update"]["status"] == "failed");
+            world.write("a.txt", "two\n");
+            world.rehearsal().open("made");
+            answer_writing(&mut client, &world, id);
+            assert_eq!(world.read("a.txt"), "two\nmore\n");
+        } else {
+            client.notify("session/cancel", json!({ "sessionId": session }));
+            assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
+            world.write("a.txt", "two\n");
+            client.respond(&write, json!({}));
+        }
         let mut undone = 1;
         if way == "after a turn" {
             let id = client.prompt(&session, "go on");
@@ -221,7 +245,14 @@ fn what_a_person_saves_while_the_client_is_to_write_is_theirs() {
     let edit = json!({ "path": "a.txt", "edits": edits });
     let done = json!([{ "text": "Done." }]);
     let turn = |id: &str| json!([call(id, "edit_file", edit.clone())]);
-    let world = World::new(json!([turn("c1"), done, turn("c2"), done]));
+    let world = World::new(json!([
+        turn("c1"),
+        done,
+        turn("c2"),
+        done,
+        turn("c3"),
+        done
+    ]));
     let mut client = client(&world, json!({ "fs": { "writeTextFile": true } }));
     let session = client.session(&world);
     let mode = json!({ "sessionId": session, "modeId": "edit" });
@@ -229,15 +260,21 @@ fn what_a_person_saves_while_the_client_is_to_write_is_theirs() {
     let review = json!({ "sessionId": session, "action": "undo" });
     let error = json!({ "code": -32603, "message": "the file has changed" });
 
-    world.write("a.txt", "one\ntwo\nthree\n");
-    let id = client.prompt(&session, "change");
-    let write = client.next("fs/write_text_file");
-    world.write("a.txt", "one\ntwo\nthree\nmine\n");
-    client.send(&json!({ "id": write["id"], "error": error }));
-    client.answer(id);
-    let id = client.ask("_tandem/review", review.clone());
-    answer_writing(&mut client, &world, id);
-    assert_eq!(world.read("a.txt"), "one\ntwo\nthree\nmine\n");
+    for says_done in [false, true] {
+        world.write("a.txt", "one\ntwo\nthree\n");
+        let id = client.prompt(&session, "change");
+        let write = client.next("fs/write_text_file");
+        world.write("a.txt", "one\ntwo\nthree\nmine\n");
+        if says_done {
+            client.respond(&write, json!({}));
+        } else {
+            client.send(&json!({ "id": write["id"], "error": error }));
+        }
+        answer_writing(&mut client, &world, id);
+        let id = client.ask("_tandem/review", review.clone());
+        answer_writing(&mut client, &world, id);
+        assert_eq!(world.read("a.txt"), "one\ntwo\nthree\nmine\n");
+    }
 
     let id = client.prompt(&session, "again");
     answer_writing(&mut client, &world, id);
