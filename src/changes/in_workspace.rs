@@ -13,7 +13,7 @@ use super::guard::with_repositories;
 use super::revert::{Left, Reason, Reverted, revert};
 use super::review::without;
 use super::{ChangeSet, Images, backup};
-use crate::domain::{FileDiff, Stored};
+use crate::domain::Stored;
 use crate::text::standing as standing_in;
 use crate::workspace::{
     FileError, OnDisk, Root, Source, Workspace, WorkspacePath, blocking, content, disk,
@@ -169,14 +169,8 @@ impl Work<'_> {
         if target == file.now && stored.is_none() {
             return Ok((Vec::new(), lines));
         }
-        let diff = file.write(self.workspace, target, stored).await?;
-        if diff.is_nothing() {
-            return Ok((Vec::new(), lines));
-        }
-        let (workspace, images) = (self.workspace.clone(), Arc::clone(self.images));
-        let (done, _in_memory) =
-            blocking(move || edits::recorded(&workspace, &images, &diff)).await;
-        Ok((done, lines))
+        let done = file.write(self.workspace, self.images, target, stored);
+        Ok((done.await?, lines))
     }
 }
 
@@ -235,9 +229,10 @@ impl TextFile {
     pub async fn write(
         self,
         workspace: &Workspace,
+        images: &Arc<Images>,
         target: Option<Arc<str>>,
         stored: Option<Stored>,
-    ) -> Result<FileDiff, Reason> {
+    ) -> Result<Vec<EntryChange>, Reason> {
         if target.is_none() && self.is_unsaved {
             return Err(Reason::Unsaved);
         }
@@ -246,7 +241,14 @@ impl TextFile {
             .merge(&self.path, now, target, stored)
             .await
             .map_err(|error| Reason::Io(error.to_string()))?;
-        Ok(done.diff_of(self.path.real()))
+        let diff = done.diff_of(self.path.real());
+        if diff.is_nothing() {
+            return Ok(Vec::new());
+        }
+        let (workspace, images) = (workspace.clone(), Arc::clone(images));
+        let (done, _in_memory) =
+            blocking(move || edits::recorded(&workspace, &images, &diff)).await;
+        Ok(done)
     }
 }
 

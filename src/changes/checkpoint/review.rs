@@ -294,7 +294,8 @@ impl TurnChanges {
         let file = TextFile::find(workspace, path).await.map_err(refused)?;
         let is_created = change.before == Entry::Absent;
         let target = (!is_created || !hunk.rejected.is_empty()).then_some(hunk.rejected);
-        let diff = file.write(workspace, target, None).await.map_err(refused)?;
+        let reverted = file.write(workspace, images, target, None).await;
+        let reverted = reverted.map_err(refused)?;
         let before = change.before.clone();
         settle(images, change, hunk.settled).await;
         let settled = EntryChange {
@@ -302,9 +303,6 @@ impl TurnChanges {
             after: change.before.clone(),
             ..change.clone()
         };
-        let (owned, images) = (workspace.clone(), Arc::clone(images));
-        let (reverted, _in_memory) =
-            blocking(move || edits::recorded(&owned, &images, &diff)).await;
         let undone = Undone {
             turn,
             paths: vec![path.to_owned()],
