@@ -25,7 +25,7 @@ FILES = (0, 1_000, 27_000, 100_000)
 
 
 def plain():
-    """The median of what `bash -c true` takes, in ms."""
+    """The median time of `bash -c true`, in ms."""
 
     def once():
         begun = time.perf_counter()
@@ -36,7 +36,7 @@ def plain():
 
 
 def cpu():
-    """The CPU time of all children that have ended, in ms."""
+    """The CPU time of all ended children, in ms."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (used.ru_utime + used.ru_stime) * 1000
 
@@ -49,7 +49,7 @@ def fill(folder, count):
 
 
 def calls(program, model, folder, home):
-    """What each of the commands took, in ms."""
+    """The time each command took, in ms."""
 
     def call(number):
         # The same call again and again would be taken for a loop.

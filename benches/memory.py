@@ -23,7 +23,7 @@ MB = 1e6
 
 
 class Model:
-    """The scripted model of the editor tests, in a process of its own."""
+    """The editor tests' scripted model, in a process of its own."""
 
     def __init__(self):
         script = ROOT / "tests/editors/model_server.py"
@@ -110,7 +110,7 @@ def many(tandem, model):
 
 
 def long(tandem, model):
-    """A session of 200 rounds, each of which reads another file."""
+    """A session of 200 rounds, each of which reads a different file."""
 
     def round(number):
         lines = [f"{number:03} {line:02} {'some words of a line, not all of them alike ' * 2}\n" for line in range(LINES)]

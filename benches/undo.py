@@ -24,7 +24,7 @@ SED = "find . -name '*.txt' -exec sed -i 's/codemod/program/' {} +"
 
 class Client(Tandem):
     def timed(self, what, method, params):
-        """Asks; prints how long the answer took, and what came until then."""
+        """Sends a request; prints how long the response took, and the messages until then."""
         begun, sizes, answer = time.perf_counter(), [], None
         number = self.ask(method, params)
         while answer is None:

@@ -4,12 +4,12 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// A file or folder of `../shared`, or of the folder that `TANDEM_SHARED` names. Where it is absent, that is written past
-/// the test harness, in the form that `tests/run` counts.
+/// A file or folder of `../shared`, or of the folder `TANDEM_SHARED` names. If it is missing, prints that, bypassing the
+/// test harness, in the form that `tests/run` counts.
 ///
 /// # Panics
 ///
-/// Panics when `TANDEM_SHARED` names a folder without it.
+/// Panics if `TANDEM_SHARED` names a folder that lacks it.
 pub fn shared(name: &str) -> Option<PathBuf> {
     let named = std::env::var("TANDEM_SHARED").ok();
     let is_expected = named.is_some();

@@ -27,7 +27,7 @@ def cut(line, indent):
 
 
 def changed(text, name, diff):
-    """The text with the lines that a diff shows without its `+` replaced by those without its `-`. They must stand there once."""
+    """The text, with the lines before a diff replaced by those after it. They must occur exactly once."""
     lines = diff.splitlines(True)
     before = "".join(line[1:] for line in lines if line[:1] in " -")
     after = "".join(line[1:] for line in lines if line[:1] in " +")
@@ -37,14 +37,14 @@ def changed(text, name, diff):
 
 
 def files():
-    """What the library and its tests are made of."""
+    """The sources of the library and its tests."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True).stdout.decode().split("\0")
     parts = ("src/", "tests/", "benches/", "Cargo", "README", "editors/")
     return {name: (ROOT / name).read_bytes() for name in listed if name.startswith(parts) and (ROOT / name).exists()}
 
 
 def write(copy, texts):
-    """Makes the copy consist of these files. One that is the same already stays untouched: nothing is compiled for it."""
+    """Makes the copy consist of these files. Files that are the same already are not touched, so nothing is compiled for them."""
     for path in copy.rglob("*"):
         if path.is_file() and str(path.relative_to(copy)) not in texts:
             path.unlink()
@@ -64,7 +64,7 @@ def main():
             texts[name] = text.encode()
         else:
             commands.append(text)
-    # A version of its own: Cargo knows packages by name, version and place in the workspace, and shares the build folder.
+    # A version of its own: Cargo identifies packages by name, version and place in the workspace, and shares the build folder.
     for name in ("Cargo.toml", "Cargo.lock"):
         texts[name] = changed(texts[name].decode(), name, f' name = "tandem-ls"\n-version = "{VERSION}"\n+version = "{VERSION}-first-change"\n').encode()
     if len(commands) != 1:

@@ -12,7 +12,7 @@ import strings
 from proselint.tools import lint
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-# Fenced blocks, inline code, HTML tags and the targets of links; what replaces them keeps lines and columns.
+# Fenced blocks, inline code, HTML tags and link targets; their replacement preserves lines and columns.
 CODE = re.compile(r"^```.*?^```$|``.+?``|`[^`\n]+`|<[^>\n]+>|(?<=\])\([^)\n]+\)", re.S | re.M)
 
 
@@ -26,7 +26,7 @@ def tracked(*patterns):
 
 
 def textlint(rules, paths, folder):
-    """What it reports, by paths in the repository. Copies of texts are in the folder, with a mistake that has to be found."""
+    """textlint's findings, by path in the repository. The folder contains copies of the texts, with one mistake that must be found."""
     planted = folder / "planted.md"
     planted.write_text("It obeys.\n")
     program = pathlib.Path(sys.executable).parent / "textlint"
@@ -66,11 +66,11 @@ def main():
     for page in pages:
         for check, message, line, column, *_ in lint(prose(page.read_text())):
             wrong.append(f"{page.relative_to(ROOT)}:{line + 1}:{column + 1}: {check}: {message}")
-    # One text, because the linter is slow to start; each string has a line, and a line after it that ends its sentence.
+    # One text, because the linter is slow to start; each string is on a line, followed by a line that ends its sentence.
     for check, message, line, *_ in lint(prose("\n·\n".join(text.replace("\n", " ") for *_, text in said))):
         path, at, text = said[line // 2]
         if check == "annotations.misc" and "todo" in text and "TODO" not in text:
-            continue  # what models call a plan, and write in place of code
+            continue  # models' names for a plan, and for omitted code
         wrong.append(f"{path.relative_to(ROOT)}:{at}: {check}: {message}")
     print("\n".join(wrong))
     assert lint("It is is wrong."), "the linter finds nothing"

@@ -36,7 +36,7 @@ def finish(out, tag=f"v{VERSION}", fails=False):
 
 
 def make_extension(path):
-    """A package as vsce makes it, as far as the release changes it."""
+    """A package like vsce's, as far as the release changes it."""
     with zipfile.ZipFile(path, "w") as packed:
         packed.writestr("extension.vsixmanifest", f'<PackageManifest><Metadata><Identity Language="en-US" Id="tandem" Version="{VERSION}"/></Metadata></PackageManifest>')
         packed.writestr("[Content_Types].xml", '<Types><Default Extension=".json" ContentType="application/json"/></Types>')
@@ -74,7 +74,7 @@ def check_manifests(out):
 
 
 def check_packages(out, folder):
-    """The packages carry the program of their platform, and those for this machine are taken apart by its own tools."""
+    """The packages contain the program of their platform; those for this machine are unpacked with its own tools."""
     for target, (system, machine) in packages.PLATFORMS.items():
         program = "tandem.exe" if system == "win32" else "tandem"
         with tarfile.open(f"{out}/npm-tandem-ls-{system}-{machine}-{VERSION}.tgz") as packed:
@@ -98,7 +98,7 @@ def check_packages(out, folder):
 
 
 def check_installer(out, folder):
-    """The shell installer takes what this release has, and nothing else."""
+    """The shell installer installs what this release has, and nothing else."""
 
     def install(source, fails=False):
         home = tempfile.mkdtemp(dir=folder)
@@ -119,7 +119,7 @@ def check_installer(out, folder):
 
 
 def check_mirror(folder):
-    """The mirror gets the plugin as its top folder, one commit a change, and the tag."""
+    """The mirror receives the plugin as its root folder, one commit per change, and the tag."""
 
     def git(*arguments, cwd=None):
         return subprocess.run(["git", *arguments], cwd=cwd, check=True, capture_output=True, text=True).stdout.strip()

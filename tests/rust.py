@@ -12,9 +12,9 @@ sys.path.insert(0, f"{sys.path[0]}/editors")
 from again import really_failed  # noqa: E402
 
 CARGO = ["cargo", "test", "--locked", "--no-fail-fast"]
-# Half of their time the tests wait for programs that they started: two for each core.
+# The tests spend half of their time waiting for programs they started: two per core.
 ENVIRONMENT = {"RUST_TEST_THREADS": str(2 * (os.cpu_count() or 1)), **os.environ}
-# What a failed test printed stands below such a heading, behind all tests of its executable.
+# A failed test's output follows a heading like this, after all tests of its executable.
 HEADING = re.compile(r"^---- (\S+) stdout ----$")
 RESULT = re.compile(r"^test result: .* (\d+) passed; (\d+) failed; (\d+) ignored")
 
@@ -34,14 +34,14 @@ def main(arguments):
 
 
 def play(arguments):
-    """Runs cargo: the counts of all executables, why each failed test failed, and whether cargo ended as those tell."""
+    """Runs cargo: the counts of all executables, why each failed test failed, and whether cargo's exit code agrees."""
     counts, failures, below = [0, 0, 0], {}, None
     with subprocess.Popen(CARGO + arguments, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as cargo:
         for line in cargo.stdout:
             if result := RESULT.match(line):
                 counts = [a + int(b) for a, b in zip(counts, result.groups())]
                 below = None
-                line = f"  {line}"  # the sum counts, below
+                line = f"  {line}"  # the total counts, below
             elif heading := HEADING.match(line):
                 below = failures.setdefault(heading[1], Reason())
             elif below is not None:
@@ -53,7 +53,7 @@ def play(arguments):
 
 
 class Reason:
-    """Where a test panicked, and the first lines of what it said."""
+    """Where a test panicked, and the first lines of its message."""
 
     def __init__(self):
         self.lines = None
@@ -69,7 +69,7 @@ class Reason:
 
 
 def once_more(name):
-    """Why the test fails on its own, if it does."""
+    """Why the test fails when run alone, if it does."""
     counts, failures, _ = play(["--", "--exact", name])
     if counts[0] == 1 and not failures:
         return None

@@ -17,12 +17,12 @@ TOKEN = re.compile(
     re.S | re.X,
 )
 LUA = re.compile(r"""(?P<comment>--[^\n]*)|(?P<raw>\[\[(?P<inner>.*?)\]\])|(?P<text>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""", re.S)
-# What a string is an argument of when no person reads it.
+# Functions whose string arguments no person reads.
 UNREAD = re.compile(r"(tracing::\w+!|vim\.cmd|require|expect(_err)?|reason =|include_\w+!|Regex::new|starts_with|ends_with|contains|env!)\s*\(?\s*$")
 
 
 def strings(path):
-    """The line number and the text of each."""
+    """The line number and text of each string."""
     source = path.read_text()
     tests = re.search(r"^#\[cfg\((all\()?test\b.*\n(#\[.*\n)*mod \w+ \{", source, re.M)
     for token in (LUA if path.suffix == ".lua" else TOKEN).finditer(source, 0, tests.start() if tests else len(source)):
@@ -42,7 +42,7 @@ def is_sentence(text):
 
 
 def test_modules(root):
-    """The modules that are compiled for tests only, as their paths without `.rs`."""
+    """The test-only modules, as their paths without `.rs`."""
     for path in root.rglob("*.rs"):
         inside = path.parent if path.name in ("lib.rs", "main.rs") else path.with_suffix("")
         for name in re.findall(r"^#\[cfg\(test\)\]\n(?:#\[.*\n)*(?:pub(?:\(.*\))? )?mod (\w+);", path.read_text(), re.M):

@@ -20,10 +20,10 @@ use crate::text::Encoding;
 use crate::tools::{Pending, Preview, Tool, ToolContext, ToolKind, ToolOutput};
 use crate::workspace::{Documents, NoEditor, Workspace};
 
-/// How long anything may take before a test fails.
+/// How long to wait for anything before the test fails.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A tool whose calls run until the test lets them end.
+/// A tool whose calls run until the test releases them.
 struct Held {
     name: &'static str,
     kind: ToolKind,
@@ -67,23 +67,23 @@ impl Tool for Held {
 /// A running turn.
 struct Play {
     server: Server,
-    /// Permits for calls of `look` to end.
+    /// Permits that let calls of `look` end.
     look: Arc<Semaphore>,
     change: Arc<Semaphore>,
     cancel: CancellationToken,
     steering: mpsc::Sender<Steer>,
     steps: mpsc::Receiver<Step>,
-    /// The events of calls, abbreviated.
+    /// Abbreviated events of calls.
     log: Vec<String>,
     ends: Vec<(String, ToolOutput, f64, f64)>,
     entries: Vec<Arc<Entry>>,
     notices: Vec<String>,
-    /// The requests to continue the turn, and how often the answer is yes.
+    /// The number of requests to continue the turn, and how many of them are answered with yes.
     pauses: Vec<String>,
     yeses: usize,
     cancel_at_pause: bool,
     done: Option<Termination>,
-    /// The announced calls.
+    /// The calls announced so far.
     announced: Vec<String>,
     turn: JoinHandle<()>,
 }
@@ -156,7 +156,7 @@ impl Play {
         }
     }
 
-    /// Calls may end at once.
+    /// Lets calls end immediately.
     fn free(script: Value, limits: Limits) -> Self {
         let play = Self::new(script, limits);
         play.look.add_permits(1000);
@@ -254,7 +254,7 @@ impl Play {
         }
     }
 
-    /// The calls that ran, in the order they began and ended.
+    /// The calls that ran, in the order they started and ended.
     fn runs(&self) -> Vec<&str> {
         self.log
             .iter()
@@ -263,7 +263,7 @@ impl Play {
             .collect()
     }
 
-    /// The result of a call, as the model reads it; it is in the history exactly once.
+    /// The result of a call as the model reads it; checks that it is in the history exactly once.
     #[track_caller]
     fn result(&self, id: &str) -> String {
         assert_eq!(
@@ -423,7 +423,7 @@ async fn waiting_and_running_time_are_measured_separately() {
     play.until("start a").await;
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_millis(20) {
-        // Time has to pass to be measurable.
+        // Measurable time has to pass.
         std::hint::spin_loop();
     }
     play.look.add_permits(2);

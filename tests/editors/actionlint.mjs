@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 const { createLinter } = createRequire(import.meta.url)(process.argv[2]);
 const lint = await createLinter();
 const folder = ".github/workflows";
-// Runners and permissions that are younger than the linter.
+// Runners and permissions that the linter doesn't know yet.
 const NEW = /label "(ubuntu-24\.04(-arm)?|macos-15(-intel)?|windows-2025|windows-11-arm)" is unknown|unknown permission scope "attestations"/;
 
 const wrong = lint("on: push\njobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n      - run: echo ${{ matrix.x }}\n", "sample.yml");

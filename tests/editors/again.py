@@ -1,8 +1,8 @@
-"""What to do about a test that failed in a real editor, on a machine that may be busy. For suites whose tests each have an editor of their own."""
+"""Handles a test that failed in a real editor on a busy machine. For suites whose tests each start their own editor."""
 
 
 def really_failed(failures, play):
-    """The names of the tests that failed. One that is the only one is played once more: a key or a frame can be late.
+    """The names of the failed tests. If there is only one, it is run again: a key or a frame can be late.
 
     `failures` has the reason of each; `play` runs a test by its name and returns why it failed, if it did. A test that
     passes the second time is named in a warning, with the first reason.

@@ -21,19 +21,19 @@ retry() {
   "$@"
 }
 
-# The distribution's mirror, as this system is set up to use it.
+# The distribution's mirror, as this system is configured to use it.
 mirror() {
   { cat /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null || true; } |
     sed -n 's/^URIs: *//p; s/^deb \(\[[^]]*\] \)\?\([^ ]*\) .*/\2/p' | head -n 1
 }
 
-# once NAME: from here to the end of the script only one process at a time, so that two runs do not fetch the same thing.
+# once NAME: only one process at a time runs the rest of the script, so that two runs don't fetch the same thing.
 once() {
   exec {lock}>"$CACHE/.lock-$1"
   flock --timeout 900 "$lock" || { say "another run has held $CACHE/.lock-$1 for 15 minutes"; exit 1; }
 }
 
-# apt_install PACKAGE…: installs those that are missing.
+# apt_install PACKAGE…: installs packages that are missing.
 apt_install() {
   local package missing=()
   for package in "$@"; do

@@ -66,7 +66,7 @@ TESTS = {
 }
 
 
-# Installed packages are left out before they are activated.
+# Installed packages are excluded before they are activated.
 WITHOUT_MARKDOWN = "(setq package-load-list '((markdown-mode nil) all))"
 
 
@@ -110,7 +110,7 @@ def run(name, replies, mode):
 
 
 def on_screen(command, project, environment):
-    """What somebody sees in the last lines of a small terminal: the request, which is below the window, and each outcome."""
+    """The last lines of a small terminal: the request, which is below the window, and each outcome."""
     with Terminal(command, str(project), environment, columns=80, rows=24) as emacs:
 
         def run(command, *answers):
@@ -138,7 +138,7 @@ def on_screen(command, project, environment):
 
 
 def reason(output):
-    """What Emacs says of the error, before it prints where it was."""
+    """Emacs' message about the error, without the backtrace."""
     return next((line for line in output.splitlines() if "Lisp error" in line), f"Emacs failed: {output[-200:]}")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# get-editors.sh trixie|sid: Neovim and Helix from that Debian suite, unpacked beside the running system, which stays
-# as it is. Prints their folder; `nvim` and `hx` in it run from anywhere. trixie is fixed, sid moves.
+# get-editors.sh trixie|sid: unpacks Neovim and Helix from that Debian suite beside the running system, which is not
+# changed. Prints their folder; `nvim` and `hx` in it run from anywhere. trixie is fixed, sid moves.
 . "$(dirname "$0")/common.sh"
 
 SUITE=${1:?usage: get-editors.sh trixie|sid}
@@ -8,7 +8,7 @@ DEST=$CACHE/$SUITE ROOT=$CACHE/$SUITE/root-$SUITE
 command -v apt-get >/dev/null || { say "needs Debian's apt-get; elsewhere set NVIM and HX to installed editors"; exit 1; }
 once "$SUITE"
 
-# Downloads the packages with all they need down to libc: apt works on an empty list of installed packages.
+# Downloads the packages with all their dependencies, down to libc: apt starts from an empty list of installed packages.
 download() {
   local apt=$1 packages=(neovim hx)
   mkdir -p "$apt"/{none,state/lists/partial,cache/archives/partial}

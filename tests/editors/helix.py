@@ -27,7 +27,7 @@ class Skipped(Exception):
     """Why a test has nothing to test here."""
 
 
-# What a permission request looks like: in the chat, or in a menu.
+# A permission request in the chat, or in a menu.
 ASKS = r"(Allow\* or|Always \(session\))"
 
 TESTS = []
@@ -74,7 +74,7 @@ def chat_file_answers_while_it_streams():
         helix.command("w")
         exchange = "How does streaming look?\n\n## tandem\n\nThe first half, and the second half.\n\n## You\n"
         helix.saved("notes.tandem.md", lambda text: text.startswith(CHAT + exchange))
-        # The save above asked nothing: the next request is the second question, and it carries the first exchange.
+        # The save above sent nothing, so the next request is the second prompt, and it contains the first exchange.
         helix.ask("And again?")
         helix.shows("Once more.")
         requests = model.requests()
@@ -90,7 +90,7 @@ def text_below_a_running_answer_is_the_next_question():
         helix.ask("How does streaming look?")
         model.wait("gate:middle")
         helix.shows(r"The first half,[\s\S]*## You")
-        # The cursor went to the place of the next question, so that the view follows the answer.
+        # The cursor moved to the next prompt's place, so the view follows the answer.
         helix.insert("A", "And again?")
         model.open("middle")
         helix.shows("and the second half.")
@@ -107,7 +107,7 @@ def cursor_is_below_a_long_answer():
         helix.ask("Tell me a lot.")
         model.wait("gate:end")
         helix.shows(r"(?m)^ NOR .* 1\d\d:1\b")
-        # Helix scrolls to its cursor with the next key.
+        # Helix scrolls to the cursor on the next key.
         helix.keys("Left")
         helix.shows("line 79 of the answer")
         model.open("end")
@@ -238,7 +238,7 @@ def failed_command_shows_its_exit_code_and_the_end_of_its_output():
         helix.answer(r"Allow(?! for)")
         helix.shows(r"✗ Run `seq 1 40; exit 3`: exit 3")
         helix.answer(r"Allow(?! for)")
-        # Helix scrolls to its cursor with the next key.
+        # Helix scrolls to the cursor on the next key.
         helix.until(lambda _: helix.ended() == 1, "the end of the turn")
         helix.keys("Left")
         helix.shows(r"● Run `sleep 1000`: in the background")
@@ -275,7 +275,7 @@ def rejected_edit_changes_nothing():
 
 @contextlib.contextmanager
 def reviewed_session(*more):
-    """A session whose first turn changed `add` and the line above it, in a file that is open and shown."""
+    """A session whose first turn changed `add` and the line above it, in a file that is open and visible."""
     call = edit(("Adds two", "Sums two"), ("a + b", "a - b"))
     with session("notes.tandem.md", [call], [{"text": "There you are."}], *more) as (model, helix):
         helix.ask("Subtract, please.")
@@ -416,7 +416,7 @@ def without_a_model_the_chat_says_what_to_do():
 
 
 def play(function):
-    """Why a test failed; nothing if it did not."""
+    """Why a test failed, if it did."""
     try:
         function()
     except Skipped:
@@ -432,7 +432,7 @@ def main():
     unknown = set(wanted) - {function.__name__ for function in TESTS}
     if unknown:
         sys.exit(f"no such test: {', '.join(unknown)}")
-    # A run that is stopped from outside still takes its Helix and its model down with it.
+    # If the run is stopped from outside, its Helix and its model are stopped, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     played = skipped = 0
     failures = {}

@@ -16,7 +16,7 @@ from helix_driver import HX, session
 
 LIMIT = 60
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-# A person types about that many letters a second, not as many as fit.
+# About as fast as a person types.
 PAUSE = 1 / 25
 PIECE = """The function `run` **reads** its input before it parses it, see [main.rs](main.rs) and `src/lib.rs:12`.
 Each line is *split* at the first colon, and what stands behind it is trimmed.
@@ -74,7 +74,7 @@ def main():
         idle = echo(helix, 52)
         model.open("go")
         helix.until(lambda _: "The function `run`" in helix.wire().split('"Now:')[-1], "the stream")
-        # Ten seconds and more: the stream is under way until the end.
+        # At least ten seconds, so that the stream is running throughout.
         streaming = echo(helix, 104)
         assert helix.ended() == 0, "the stream ended before the typing: give more tokens"
     figure("echo of a letter, idle", idle)

@@ -71,7 +71,7 @@ def model_environment(model):
 
 
 class Helix(Terminal):
-    """Helix on a small project, with our own configuration files as they are."""
+    """Helix on a small project, with tandem's configuration files unchanged."""
 
     def __init__(self, file, settings, chat=CHAT, home=None):
         self.file = file
@@ -107,7 +107,7 @@ class Helix(Terminal):
         return self
 
     def opens(self, times):
-        """Waits until Helix has opened its file so often: a save could come before the server knows the document."""
+        """Waits until Helix has opened its file this many times: a save could come before the server knows the document."""
         self.shows(re.escape(pathlib.Path(self.file).name))
         self.until(lambda _: self.wire().count('"method":"textDocument/didOpen"') >= times, "opening the document")
 
@@ -120,16 +120,16 @@ class Helix(Terminal):
         self.home.cleanup()
 
     def restart(self):
-        """Leaves Helix, as it saved everything, and starts it again on the same file."""
+        """Quits Helix, which has saved everything, and starts it again on the same file."""
         opened = self.wire().count('"method":"textDocument/didOpen"')
         self.command("qa")
         self.program_ends()
-        # It would get the path of the tmux that asks for it.
+        # Otherwise it would inherit the path of the surrounding tmux.
         self.tmux("respawn-pane", "-k", env={**os.environ, "PATH": self.path})
         self.opens(opened + 1)
 
     def wire(self):
-        """What went between Helix and tandem so far, from Helix's log."""
+        """The messages between Helix and tandem so far, from Helix's log."""
         return self.log.read_text() if self.log.exists() else ""
 
     @property
@@ -141,7 +141,7 @@ class Helix(Terminal):
         return (self.project / file).read_text()
 
     def saved(self, file, ready):
-        """Waits until the file on disk is as it should be: Helix writes in the background."""
+        """Waits until the file on disk is as expected: Helix writes in the background."""
         self.until(lambda _: ready(self.read(file)), f"saving {file}")
 
     def command(self, text):
@@ -152,7 +152,7 @@ class Helix(Terminal):
         self.hides(rf"(?m)^:{re.escape(text)}\s*$")
 
     def insert(self, keys, text):
-        """Enters insert mode by `keys`, types, and is back in normal mode."""
+        """Enters insert mode with `keys`, types, and returns to normal mode."""
         self.type(keys)
         self.shows(r"(?m)^ INS ")
         for number, line in enumerate(text.split("\n")):
@@ -163,28 +163,28 @@ class Helix(Terminal):
         self.shows(r"(?m)^ NOR ")
 
     def ask(self, question):
-        """Writes a question at the end of the chat and sends it."""
+        """Writes a prompt at the end of the chat and sends it."""
         self.insert("geo", question)
         self.send()
 
     def send(self):
-        """Saves the chat, which asks its question, when the answers before have ended."""
+        """Saves the chat, which sends its prompt, once the earlier answers have ended."""
         self.until(lambda _: self.ended() >= self.asked, "the end of the turn before")
         self.asked += 1
         self.command("w")
 
     def ended(self):
-        """How many turns have ended."""
+        """The number of finished turns."""
         return len(re.findall(r'"message":"tandem: (?:done|stopped)"', self.wire()))
 
     def search(self, text, place):
-        """Goes to a text, which is at this line and column."""
+        """Moves the cursor to a text, which is at this line and column."""
         self.type(f"gg/{text}")
         self.keys("Enter")
         self.shows(rf"(?m) {place}\s*$")
 
     def complete(self, keys, text, label):
-        """Enters insert mode by `keys`, types, takes the first thing that is offered, and is back in normal mode."""
+        """Enters insert mode with `keys`, types, accepts the first completion, and returns to normal mode."""
         self.type(keys)
         self.shows(r"(?m)^ INS ")
         self.type(text)
@@ -193,7 +193,7 @@ class Helix(Terminal):
         self.shows(r"(?m)^ NOR ")
 
     def action(self, title):
-        """Takes the first of tandem's code actions whose title matches, out of the menu that `space a` opens.
+        """Chooses the first of tandem's code actions whose title matches, from the menu that `space a` opens.
 
         The menu is opened again until it has that action: a turn may be about to end.
         """
@@ -209,12 +209,12 @@ class Helix(Terminal):
         self.keys(*self.until(entries, f"a code action /{title}/"))
 
     def answer(self, title):
-        """Answers the open permission question: in the menu where Helix shows one, else by code action."""
+        """Answers the open permission request: in the menu if Helix shows one, otherwise by code action."""
         if not self.has_message_menus:
             return self.action(title)
 
         def entries(screen):
-            # The entries stand below the box with the question, in its columns; the first is selected.
+            # The entries are below the box with the question, in the same columns; the first is selected.
             lines = screen.split("\n")
             box = next(((row, line.index("└")) for row, line in enumerate(lines) if "└" in line), None)
             menu = [line[box[1] :].strip() for line in lines[box[0] + 1 :]] if box else []
@@ -224,13 +224,13 @@ class Helix(Terminal):
         self.keys(*self.until(entries, f"a menu with /{title}/"))
 
     def close_menu(self):
-        """Leaves the open question undecided, where Helix shows it as a menu."""
+        """Leaves the open request undecided, where Helix shows it as a menu."""
         if self.has_message_menus:
             self.shows(r"Always \(session\)")
             self.close(r"Always \(session\)")
 
     def close(self, shown):
-        """Closes what is shown. A key that comes right behind Escape would be read as one with Alt."""
+        """Closes the open menu. A key pressed right after Escape would be read as one with Alt."""
         self.keys("Escape")
         self.hides(shown)
 

@@ -28,7 +28,7 @@ EDIT = {
 
 
 class Home:
-    """Permission requests show the project's folder. It must not exist."""
+    """Permission requests show the project's folder, which must not exist yet."""
 
     name = "/home/ada"
 
@@ -40,7 +40,7 @@ class Home:
 
 
 def configure(folder):
-    """Our configuration with a theme, and Markdown's colors for chats."""
+    """tandem's configuration with a theme, and Markdown's colors for chats."""
     for name in ("languages.toml", "config.toml"):
         theme = THEME if name == "config.toml" else ""
         (folder / name).write_text(theme + (helix.CONFIG / name).read_text())
@@ -61,7 +61,7 @@ def call(name, arguments):
 
 
 def review_edit(editor):
-    """Allows the edit, and offers what can be done with it at its line."""
+    """Allows the edit, and opens the code actions on its line."""
     go_to_edit(editor)
     editor.type(" a")
     editor.shows("Keep this change")
@@ -85,14 +85,14 @@ def go_to_edit(editor):
 
 
 def undo_command(editor):
-    """Allows the command, whose change of a file that is closed is undone."""
+    """Allows the command, then undoes its change of a closed file."""
     editor.answer("Allow")
     editor.shows("Renamed `add`")
     editor.action("Undo the last turn")
     editor.shows("tandem: undid turn")
 
 
-# What is asked, what the model says, what the screen shows then, and what the person does about it.
+# The prompt, the model's reply, the expected screen, and what the person does next.
 SCENES = {
     "edit": (
         "Can `add` in src/lib.rs go wrong?",

@@ -1,4 +1,4 @@
-"""A client of a language server over its standard streams: messages out, messages in (standard library only)."""
+"""A language server's client over standard streams: messages out, messages in (standard library only)."""
 
 import json
 

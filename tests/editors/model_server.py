@@ -42,7 +42,7 @@ STEPS = {"text", "reasoning", "words", "call", "gate", "hang", "drop", "status"}
 
 
 class State:
-    """All that the tests can see or set; `changed` wakes the long polls and the held streams."""
+    """All state that tests can see or set; `changed` wakes the long polls and the held streams."""
 
     def __init__(self):
         self.changed = asyncio.Condition()
@@ -113,7 +113,7 @@ class Stream:
         await self.choice(delta)
 
     async def words(self, words, delay_ms):
-        """One delta a word, on a schedule: what the clock rounds up is caught up with."""
+        """One delta per word, on a schedule: time lost to rounding is made up."""
         began = time.monotonic()
         for count, word in enumerate(words, 1):
             await asyncio.sleep(max(0, began + count * delay_ms / 1000 - time.monotonic()))
@@ -219,7 +219,7 @@ async def complete(state, reader, writer, request):
 
 
 def checked(replies):
-    """`replies`, once every step in them is known: a slip in a test fails where it was made."""
+    """Returns `replies` after checking that every step is known: a mistake in a test fails where it was made."""
     for step in (step for reply in replies for step in reply):
         if STEPS.isdisjoint(step):
             raise ValueError(f"no such step: {step}")
@@ -240,7 +240,7 @@ def condition(state, wait):
 
 
 async def control(state, writer, method, target, body):
-    """The `/ctl/` routes: what the test says to the model."""
+    """The `/ctl/` routes, with which a test controls the model."""
     query = parse_qs(target.query)
     match method, target.path.removeprefix("/ctl/").split("/"):
         case "GET", ["state"]:
@@ -271,7 +271,7 @@ async def control(state, writer, method, target, body):
 
 
 async def serve(state, reader, writer):
-    """One HTTP/1.1 request a connection."""
+    """One HTTP/1.1 request per connection."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         method, path, _ = head.split(" ", 2)
@@ -291,7 +291,7 @@ async def serve(state, reader, writer):
             respond(writer, 404, {"error": {"message": f"no such route: {method} {path}"}})
         await writer.drain()
     except (asyncio.IncompleteReadError, ConnectionError):
-        pass  # the client went away: `complete` has counted it where it matters
+        pass  # the client disconnected: `complete` has counted it if that matters
     except (ValueError, KeyError) as error:
         respond(writer, 400, {"error": {"message": f"{type(error).__name__}: {error}"}})
     finally:

@@ -32,7 +32,7 @@ api.nvim_create_autocmd('User', {
   pattern = 'Tandem*',
   callback = function(event)
     local update = event.data.update
-    -- What a conversation offers is told when it is opened, before its first turn.
+    -- A session's options are known as soon as it is open, before its first turn.
     if not update or update.sessionUpdate ~= 'available_commands_update' then
       events[#events + 1] = event.match:gsub('^Tandem', '')
     end
@@ -51,7 +51,7 @@ local function on_disk(buf)
   return table.concat(vim.fn.readfile(api.nvim_buf_get_name(buf)), '\n')
 end
 
---- What is shown of a change before it is made: rows that go, and virtual lines that come.
+--- The preview of a change: rows to be removed, and virtual lines to be added.
 ---@param buf integer
 ---@return string[]
 local function previewed(buf)
@@ -110,7 +110,7 @@ t.test('read_file returns the unsaved text of a buffer', function()
   vim.cmd('Tandem ask Read it')
   wait_idle()
   local requests = model:state().requests
-  t.contains(models.sent_text(requests[1]), 'main.rs') -- the focus told the server where the user is
+  t.contains(models.sent_text(requests[1]), 'main.rs') -- the focus notification told the server where the user is
   t.contains(models.sent_text(requests[2]), 'zebra')
   t.contains(chat(), 'Read.')
 end)
@@ -131,9 +131,9 @@ end)
 
 t.test('read_file returns the text of a buffer that was emptied and filled again', function()
   local buf = project('emptied')
-  use.edit_mode() -- the server knows the buffer from here on
+  use.edit_mode() -- from here on, the server knows the buffer
   vim.cmd('silent %delete')
-  vim.bo.undolevels = vim.bo.undolevels -- what follows is undone on its own
+  vim.bo.undolevels = vim.bo.undolevels -- the following edits are a separate undo step
   for _, keys in ipairs({ 'omine<Esc>', 'u', '<C-r>', 'u', '<C-r>' }) do
     vim.cmd('silent normal! ' .. vim.keycode(keys))
   end
@@ -494,7 +494,7 @@ t.test('a conversation that another process has open is not loaded, and the curr
   wait_idle()
   local id, before = session().id, chat()
   session():load(held)
-  vim.cmd('Tandem ask Still mine?') -- said meanwhile
+  vim.cmd('Tandem ask Still mine?') -- said in the meantime
   wait_chat('Could not open that session: ')
   wait_chat('Still mine.')
   wait_idle()

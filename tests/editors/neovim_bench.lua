@@ -1,6 +1,6 @@
 -- What a long chat costs the editor: a real Neovim in a real terminal, the real server, a scripted model.
 --   TANDEM_BIN=target/release/tandem nvim --headless -u NONE -l tests/editors/neovim_bench.lua [turns] [tokens]
--- Fails when a figure is over its limit. Run it on an idle machine.
+-- Fails if a result exceeds its limit. Run it on an idle machine.
 local here = vim.fs.dirname(vim.fs.normalize(vim.uv.fs_realpath(arg[0])))
 local repository = vim.fs.dirname(vim.fs.dirname(here))
 local plugin = repository .. '/editors/neovim'
@@ -28,7 +28,7 @@ local screen = screens.start({
   env = vim.tbl_extend('error', model:environment(home), { VIMRUNTIME = vim.env.VIMRUNTIME }),
 })
 
---- What an answer looks like: prose with inline marks, a list, a table, code.
+--- A typical answer: prose with inline markup, a list, a table, code.
 local piece = [[
 The function `run` **reads** its input before it parses it, see [main.rs](main.rs) and `src/lib.rs:12`.
 Each line is *split* at the first colon, and what stands behind it is trimmed.
@@ -75,7 +75,7 @@ local function wait_for(until_ms, condition)
   )
 end
 
---- Notes in the editor how late a timer of 10 ms comes, and what the processor was used for.
+--- Records in the editor how late a 10 ms timer fires, and what the CPU time was spent on.
 local probe = [[
   local uv = vim.uv
   local last = uv.hrtime()
@@ -104,7 +104,7 @@ local report = [[
 
 local sent = 0
 
---- How long it takes until a typed letter is on the screen, in ms; the median of the slowest twentieth is `p95`.
+--- The time until a typed letter is on the screen, in ms; the median of the slowest twentieth is `p95`.
 ---@param count integer
 ---@return number p95
 local function echo(count)
@@ -121,7 +121,7 @@ local function echo(count)
     end, 1)
     assert(found, 'the letter ' .. letter .. ' is not on the screen:\n' .. screen:text())
     taken[#taken + 1] = (vim.uv.hrtime() - began) / 1e6
-    -- A person types 25 letters a second, not as many as fit.
+    -- A person types 25 letters a second, not as many as possible.
     vim.wait(40)
   end
   screen:keys('C-u')
@@ -176,7 +176,7 @@ io.stdout:write(('the chat has %d lines\n'):format(screen:lua([[return vim.api.n
 local idle = echo(20)
 figure('echo of a letter, idle, p95', idle, nil, 'ms')
 
--- The control: the same text, as fast, into a plain buffer beside the code.
+-- The control: the same text at the same speed, into a plain buffer beside the code.
 screen:lua([[
   local words, chunk = {}, ...
   for word in chunk:gmatch('%s*%S+') do words[#words + 1] = word end
@@ -206,7 +206,7 @@ figure('control: CPU', control.cpu * 1000 / words, nil, 'ms a token')
 
 local busy
 local paced, model_seconds = stream({ { words = long, delay_ms = 10 } }, function()
-  -- What is typed is measured while the stream is well under way: a second is a hundred words.
+  -- Keys are measured well into the stream: a hundred words take a second.
   vim.wait(1000)
   busy = echo(40)
 end)
@@ -221,7 +221,7 @@ figure('5000/s: done after its end', burst.wall - burst_seconds, 1, 's')
 figure('5000/s: gaps over 50 ms', burst.gaps, nil, '')
 figure('5000/s: CPU', burst.cpu * 1000 / words, nil, 'ms a token')
 
--- The same conversation again, as `:Tandem sessions` opens it: until its last answer is in the chat.
+-- Reopens the same session, as `:Tandem sessions` does, until its last answer is in the chat.
 local answered = "vim.api.nvim_buf_line_count(require('tandem.chats').current().chat.buf)"
 local lines = screen:lua('return ' .. answered)
 local resumed = screen:lua([[

@@ -13,7 +13,7 @@ function M.test(t, model, use)
     return use.text_of(session.chat.buf)
   end
 
-  --- Writes into the input of the chat that is shown, and sends it with a key.
+  --- Writes into the input of the visible chat, and sends it with a key.
   local function send(words)
     chats.current().chat:transcript():set_input(words)
     chats.current().chat.input:submit()

@@ -19,7 +19,7 @@ function M.text_of(buf)
   return table.concat(api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
 end
 
---- A model's call that replaces a text in main.rs.
+--- A tool call that replaces a text in main.rs.
 ---@param id string
 ---@param old string
 ---@param new string
@@ -28,7 +28,7 @@ function M.edit_call(id, old, new)
   return { call = { id = id, name = 'edit_file', arguments = arguments }, fragments = 6 }
 end
 
---- The session that is current.
+--- The current session.
 function M.session()
   return require('tandem.chats').current()
 end
@@ -49,7 +49,7 @@ end
 ---@field forget_messages fun()
 ---@field sent_text fun(request: table): string
 
---- The driver of a test run in a home of its own.
+--- The driver of a test run with its own home directory.
 ---@param t table the harness
 ---@param home string
 ---@return tandem.test.Driver
@@ -79,7 +79,7 @@ function M.new(t, home)
     end, 5)
   end
 
-  --- A project with one file, open and current.
+  --- A project with one file, which is open and current.
   ---@param name string
   ---@return integer buf, string folder
   function driver.project(name)
@@ -98,7 +98,7 @@ function M.new(t, home)
     end)
   end
 
-  --- Waits for a permission request that can be answered: keys of a test before it are no answer any more.
+  --- Waits for a permission request that accepts answers: keys typed for an earlier test no longer count.
   function driver.wait_request()
     return t.wait('a permission request', function()
       local question = require('tandem.permission').pending()
@@ -113,7 +113,7 @@ function M.new(t, home)
     end)
   end
 
-  --- Edits need no permission from here on.
+  --- From here on, edits require no permission.
   function driver.edit_mode()
     vim.cmd('Tandem mode edit')
     t.wait('the mode', function()

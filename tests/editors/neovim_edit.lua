@@ -1,4 +1,4 @@
---- Edits in place, code actions and completion: what the editor itself asks for.
+--- Edits in place, code actions and completion, started from the editor itself.
 local M = {}
 
 local api = vim.api
@@ -15,7 +15,7 @@ function M.test(t, model, use)
     api.nvim_feedkeys(vim.keycode(keys), 'xt', false)
   end
 
-  --- What is shown and not made.
+  --- Edits that are shown but not made.
   local function shown(buf)
     local found = {}
     local space = api.nvim_get_namespaces()['tandem.inline']
@@ -27,7 +27,7 @@ function M.test(t, model, use)
         found[#found + 1] = '+' .. vim.trim(line[1][1])
       end
     end
-    table.sort(found, function(a, b) -- what goes, then what comes
+    table.sort(found, function(a, b) -- removed lines, then added ones
       return a:sub(1, 1) > b:sub(1, 1) or (a:sub(1, 1) == b:sub(1, 1) and #a > #b)
     end)
     return found
@@ -39,7 +39,7 @@ function M.test(t, model, use)
     end)
   end
 
-  --- All of the replacement is there.
+  --- The replacement is complete.
   local function wait_ready(buf, expected)
     wait_shown(buf, expected)
     t.wait('the keys that keep', function()

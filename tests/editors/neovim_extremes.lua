@@ -103,12 +103,12 @@ function M.test(t, model, use)
     local before = text_of(buf)
     vim.cmd('Tandem mode auto')
     for _, edited in ipairs({ false, true }) do
-      if edited then -- the buffer has another version than that of a file just opened
+      if edited then -- the buffer's version differs from that of a newly opened file
         api.nvim_buf_set_lines(buf, 0, 0, false, { '// a line' })
         vim.cmd('silent write')
         before = text_of(buf)
       end
-      -- The words begin alike: what replaces the rest of the first would do something to the second, too.
+      -- The words share a beginning, so replacing the rest of the first would affect the second, too.
       local call = { id = 'c1', name = 'run_command', arguments = { command = "sed -i 's/hello/hoping/' main.rs" } }
       model:script({ { call = call } }, { { text = 'Replaced.' } })
       vim.cmd('Tandem ask Replace it')
@@ -187,12 +187,12 @@ function M.test(t, model, use)
     local buf, folder = use.project('restored')
     local file = folder .. '/main.rs'
     vim.cmd('Tandem mode auto')
-    -- What is read again is a state to undo to, without a write.
+    -- Reloading creates a state to undo to, without a write.
     vim.o.autoread = true
     vim.fn.writefile(vim.list_extend({ '// read again' }, vim.fn.readfile(file)), file)
     vim.cmd('checktime')
     t.contains(text_of(buf), '// read again')
-    vim.bo[buf].undolevels = vim.bo[buf].undolevels -- what follows is a step of its own, as if it were typed
+    vim.bo[buf].undolevels = vim.bo[buf].undolevels -- the following edit is a step of its own, as if typed
     api.nvim_buf_set_lines(buf, 0, 0, false, { '// unsaved' })
     local text = text_of(buf)
     model:script(

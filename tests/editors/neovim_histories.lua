@@ -1,8 +1,8 @@
---- Histories at random in a real Neovim: a person types, saves, undoes, opens and closes files; the model edits them and runs
---- commands that change, remove and move them; both undo, reject, switch chats, quit and come back. Whatever the order, a
---- buffer has the text that a plain model of it expects, the server reads the same, and no message asks for a key.
+--- Random histories in a real Neovim: a person types, saves, undoes, opens and closes files; the model edits them and runs
+--- commands that change, remove and move them; both undo, reject, switch chats, quit and come back. In any order, a buffer
+--- has the text that a plain model of it predicts, the server reads the same text, and no message waits for a key.
 ---
---- `TANDEM_HISTORIES` plays so many others, `TANDEM_SEED` the one of this seed; one that fails is shrunk.
+--- `TANDEM_HISTORIES` sets the number of histories, `TANDEM_SEED` selects one seed; a failing history is shrunk.
 local M = {}
 
 local NAMES = { 'a.txt', 'b.txt', 'd/c.txt', 'e.txt', 'n.txt' }
@@ -14,7 +14,7 @@ local FIRST = {
 }
 local HISTORIES, EVENTS = 4, 14
 
---- What runs in the editor.
+--- Code that runs in the editor.
 local inside = [[
   local api, child = vim.api, { root = ..., busy = 0 }
   local review = getmetatable(require('tandem.review').new({})).__index
@@ -73,7 +73,7 @@ local inside = [[
     return { vim.fn.expand('%:p'):sub(#child.root + 2), api.nvim_get_current_line() }
   end
   function child.wrong()
-    local said = vim.fn.execute("messages"):gsub("E211:[^\n]*", "") -- of a file that is gone, its text is all there is
+    local said = vim.fn.execute("messages"):gsub("E211:[^\n]*", "") -- if the file was removed, its text exists only here
     return vim.g.asked ~= '' and vim.g.asked or said:find('[EW]%d+:') and said or ''
   end
   _G.child = child
@@ -102,14 +102,14 @@ local function lines_of(text)
   return vim.split(plain(text), '\n', { plain = true })
 end
 
---- The text of these lines where `text` was before.
+--- These lines as a text, with the final newline of the `text` they replace.
 local function text_of(lines, text)
   local joined = table.concat(lines, '\n')
   local ends = text == '' or text:sub(-1) == '\n'
   return joined ~= '' and ends and joined .. '\n' or joined
 end
 
---- A sequence of numbers that is the same everywhere.
+--- A pseudo-random sequence, the same everywhere.
 ---@param seed integer
 ---@return fun(count: integer): integer
 local function dice(seed)
@@ -122,7 +122,7 @@ local function dice(seed)
   return roll
 end
 
---- What happens, as plain data, so that any part of it can be left out.
+--- Events as plain data, so that any of them can be left out.
 ---@param seed integer
 ---@return table[]
 local function history(seed)
@@ -227,7 +227,7 @@ function Player:automatic()
   end)
 end
 
---- Runs Lua in the editor, unless that waits for a key.
+--- Runs Lua in the editor, unless it is waiting for a key.
 function Player:lua(code, ...)
   local runs = vim.wait(3000, function()
     local mode = self.screen:mode()
@@ -261,7 +261,7 @@ function Player:input(keys)
   vim.rpcrequest(self.screen.channel, 'nvim_input', keys)
 end
 
---- Presses keys, and waits until they are done.
+--- Presses keys, and waits until they have been processed.
 function Player:press(keys)
   self.played = self.played + 1
   self:input(keys .. '<F12>')
@@ -281,7 +281,7 @@ function Player:mark(word)
   return ('%s%d.'):format(word, self.count)
 end
 
---- The files as a person sees them: a buffer's text where there is one, unless nothing of it is unsaved and the file is gone.
+--- The files as a person sees them: a buffer's text if there is one, unless it has nothing unsaved and the file was removed.
 ---@return table<string, string> texts, table<string, table> buffers
 function Player:seen()
   local buffers, texts = self:lua('return child.buffers()'), {}
@@ -296,7 +296,7 @@ function Player:seen()
   return texts, buffers
 end
 
---- Takes what there is for what is expected.
+--- Accepts the current state as the expected one.
 function Player:adopt()
   local buffers
   self.texts, buffers = self:seen()
@@ -309,7 +309,7 @@ function Player:adopt()
   end
 end
 
---- What holds whatever happened.
+--- Invariants that hold after every event.
 function Player:check(what)
   local t = self.t
   local texts, buffers = self:seen()
@@ -328,7 +328,7 @@ function Player:check(what)
   end
 end
 
---- The list of changes and its marks are of the text that is there.
+--- The list of changes and its marks match the current text.
 function Player:check_review(what)
   self:lua('child.list()')
   self:rest()
@@ -348,7 +348,7 @@ function Player:check_review(what)
   end
 end
 
---- The keys that type in the file that is shown; what is expected changes in the same way.
+--- Keys that type into the visible file; the expected text changes in the same way.
 ---@return string keys
 function Player:typing(event, above)
   local text = self.texts[event.name] or self.left[event.name] or ''
@@ -377,7 +377,7 @@ function Player:typing(event, above)
   return keys .. '<Esc>'
 end
 
---- What changes files, but for undoing it, makes the undo of turns inexact.
+--- Events that change files in other ways than by undo make undoing turns inexact.
 ---@param except? table the chat whose turn it is
 function Player:touched(except)
   for _, chat in ipairs(self.chats) do
@@ -387,7 +387,7 @@ function Player:touched(except)
   end
 end
 
---- The call of an act, and what is expected after it; nil where it can do nothing.
+--- The tool call for an event, and the expected text after it; nil if it has no effect.
 function Player:call(act, id, unread)
   local texts, name, new = self.texts, act.name, self:mark('new')
   local text, dos = texts[name], name == 'b.txt'
@@ -400,13 +400,13 @@ function Player:call(act, id, unread)
   if act.what ~= 'write' and act.what ~= 'edit' then
     for one, is_modified in pairs(self.modified) do
       if is_modified and not self.exists[one] then
-        self.modified[one], self.exists[one] = false, true -- saved for the command
+        self.modified[one], self.exists[one] = false, true -- saved because of the command
       end
     end
   end
   if act.what == 'write' then
     if unread[name] and text then
-      return nil -- a text that the model has not read is not replaced
+      return nil -- the model cannot replace text it has not read
     end
     texts[name] = new .. '\nwritten 😀\n'
     self.exists[name] = self.exists[name] or self.modified[name] == nil
@@ -418,7 +418,7 @@ function Player:call(act, id, unread)
     return run(("printf 'top%s\\n%s%s\\n' > %s"):format(dos and '\\r' or '', new, dos and '\\r' or '', name))
   elseif act.what == 'append' then
     if text and text ~= '' and text:sub(-1) ~= '\n' then
-      return nil -- a buffer may have ended the last line
+      return nil -- the buffer may have added a final newline
     end
     self.exists[name] = true
     texts[name] = (text or '') .. new .. '\n'
@@ -451,7 +451,7 @@ function Player:call(act, id, unread)
   end
 end
 
---- What the server reads of all files is what a person sees.
+--- The server reads all files as the person sees them.
 function Player:check_read(result, texts)
   local read, name = {}, nil
   for _, line in ipairs(vim.split(result, '\n')) do
@@ -488,7 +488,7 @@ function events:turn(event)
   for number, act in ipairs(event.acts) do
     local typing, gate = act.typing, 'g' .. number
     local races = act.races and (act.what == 'edit')
-    -- What is typed while the edit is made is no reason for it, and stands above it.
+    -- Text typed while the edit was being made doesn't block it, and stays above it.
     local keys = typing and not races and self:typing(typing)
     if typing then
       typed[typing.name], unread[typing.name] = true, true
@@ -532,14 +532,14 @@ function events:turn(event)
   local only_edits = vim.iter(event.acts):all(function(act)
     return act.what == 'edit' or act.what == 'write'
   end)
-  -- Where a command changed the file, Neovim reads it again and keeps the number of the line.
+  -- If a command changed the file, Neovim reloads it and keeps the cursor's line number.
   if only_edits and not next(typed) then
     local now = self:lua('return child.cursor()')
     if vim.list_contains(lines_of(self.texts[cursor[1]] or ''), cursor[2]) then
       self.t.equal(now, cursor, 'the cursor is on another line')
     end
   end
-  -- A turn in which only the person changed something is none to undo.
+  -- A turn in which only the person changed something can't be undone.
   if changes and not vim.deep_equal(before, self.texts) then
     self:touched(chat)
     chat.undone = {}
@@ -562,7 +562,7 @@ end
 
 function events:close(event)
   if self.modified[event.name] ~= nil then
-    self:show(event.name == 'a.txt' and 'b.txt' or 'a.txt') -- its window stays
+    self:show(event.name == 'a.txt' and 'b.txt' or 'a.txt') -- its window stays open
     self:command('silent bwipeout! ' .. event.name)
     local disk = bytes_of(self.root .. '/' .. event.name)
     self.texts[event.name] = disk and disk:gsub('\r\n', '\n')
@@ -618,7 +618,7 @@ function events:outside(event)
   local disk = bytes_of(path)
   if disk and not self.modified[event.name] then
     if self.modified[event.name] ~= nil then
-      self:show(event.name) -- Neovim looks at the files of windows
+      self:show(event.name) -- Neovim checks the files shown in windows
     end
     self:put(event.name, self:mark('mine') .. (event.name == 'b.txt' and '\r\n' or '\n') .. disk)
     self:command('checktime')
@@ -638,7 +638,7 @@ local function mine(texts)
   return found
 end
 
---- No line of a person's is lost, but for those that the model replaces once more.
+--- No line of the person's is lost, except those that the model replaces again.
 ---@param turn? tandem.test.Turn that was redone
 function Player:keeps_mine(before, what, turn)
   local now = mine((self:seen()))
@@ -683,7 +683,7 @@ function events:reject(event)
   self:lua('child.list()')
   self:rest()
   if #self.chats > 1 or #self:lua('return child.changes()') == 0 then
-    return -- of several chats it is the one whose change is under the cursor
+    return -- with several chats, the one whose change is under the cursor
   end
   self:command('Tandem reject all')
   self:rest()
@@ -717,7 +717,7 @@ function events:hunk(event)
     vim.list_extend(new, vim.list_slice(lines, from + count))
     self.texts[change.name] = text_of(new, text)
     if #new == 0 then
-      self:adopt() -- of a file that the model made, nothing is left
+      self:adopt() -- nothing is left of a file that the model created
     end
     self:touched()
   end
@@ -736,7 +736,7 @@ function events:chat()
   end
 end
 
---- The chat after this one is the current one.
+--- Makes the chat after this one the current one.
 function events:other()
   if #self.chats > 1 then
     self:lua("require('tandem').next_chat()")
@@ -795,7 +795,7 @@ function M.play(t, model, options, happening)
   return not ok and tostring(problem) .. '\n' .. screen or nil
 end
 
---- Leaves out whatever a failure does not need.
+--- Removes whatever the failure does not need.
 local function shrunk(t, model, options, happening, problem)
   local ends = vim.uv.now() + 1000 * tonumber(vim.env.TANDEM_SHRINK or 120)
   local index = #happening

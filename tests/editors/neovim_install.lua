@@ -1,5 +1,5 @@
--- The plugin as vim.pack installs it in a clean home, with the lines of the README, and from a repository whose top folder
--- it is.
+-- The plugin as vim.pack installs it in a clean home, with the lines from the README, and from a repository whose root is
+-- the plugin.
 local M = {}
 
 local TOP = "vim.pack.add({ { src = 'https://…/tandem.git', name = 'tandem' } }, {})"
@@ -34,7 +34,7 @@ function M.test(t, _, setup)
   if not vim.pack then
     return io.stdout:write('# vim.pack is not in this Neovim\n')
   end
-  --- Starts with these lines in a clean home, from a repository that has the plugin in this folder.
+  --- Starts with these lines in a clean home, from a repository that contains the plugin in this folder.
   ---@param name string
   ---@param lines string
   ---@param folder string

@@ -3,7 +3,7 @@ local screens = dofile(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)) .. '/
 
 local M = {}
 
---- Serves on a port of its own choice and says so; prints a line for each request.
+--- Serves on a port of its own choice and prints it, and a line for each request.
 local server = [[
 import http.server, sys
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -83,7 +83,7 @@ function M.test(t, model, setup)
     matches('the title of the output', '%d+ s  python3 server%.py')
     matches('the keys beside the list have room, or are not there', 'Background commands +<CR> output · x stop[^\n]*│')
     t.equal(screen:text():find('Background commands[^\n│]*<[^C]'), nil, screen:text())
-    -- Another command of the session reaches it, and the window follows to what it prints.
+    -- Another command of the session can reach it, and the window follows its output.
     local ask = 'for i in $(seq 1 30); do curl -s http://127.0.0.1:$(cat port)/page$i; done'
     model:script({ run('ask', ask) }, { { text = 'It answers.' } })
     command('Tandem ask Test it')
@@ -92,7 +92,7 @@ function M.test(t, model, setup)
     hides('first line')
     screens.picture('output', screen, setup.here)
 
-    -- The browser reaches it once the person agrees, and until it is stopped.
+    -- The browser can reach it after the person agrees, until it is stopped.
     screen:lua('vim.ui.open = function(url) _G.opened = url end')
     screen:keys('o')
     shows('Open port ' .. port .. ' of `python3 server.py`?')
@@ -113,7 +113,7 @@ function M.test(t, model, setup)
 
     screen:keys('x')
     matches('it is stopped', 'stopped +:?%d* *python3 server%.py')
-    screen:lua([[ -- the chat stands at its end, and the card may be above that
+    screen:lua([[ -- the chat shows its end, and the card may be above that
       for _, window in ipairs(vim.api.nvim_list_wins()) do
         if vim.bo[vim.api.nvim_win_get_buf(window)].filetype == 'tandem' then
           vim.api.nvim_win_call(window, function() vim.fn.winrestview({ topline = 1, lnum = 1 }) end)

@@ -1,5 +1,5 @@
--- `_tandem/language`: what language servers know, asked of Neovim's own clients. One server is made up, in this process;
--- the other is a real clangd where there is one.
+-- `_tandem/language`: what language servers know, queried through Neovim's own clients. One server is simulated in this
+-- process; the other is a real clangd, if installed.
 local M = {}
 
 local api = vim.api
@@ -8,7 +8,7 @@ local function at(line, first, last)
   return { start = { line = line, character = first }, ['end'] = { line = line, character = last or first } }
 end
 
---- A server that counts in UTF-16 and answers as it is told.
+--- A server that counts in UTF-16 and gives predefined answers.
 ---@param answers table<string, any|fun(params: table): any>
 ---@return function cmd, { [1]: string, [2]: table }[] heard
 local function made_up_server(answers)
@@ -44,7 +44,7 @@ end
 ---@param model tandem.test.Model
 ---@param use tandem.test.Driver
 function M.test(t, model, use)
-  --- What is answered, in UTF-8.
+  --- The answers, in UTF-8.
   local function ask(question)
     local done, result, err
     coroutine.wrap(function()
@@ -57,7 +57,7 @@ function M.test(t, model, use)
     return result, err and err.message
   end
 
-  --- A server beside the file that is shown.
+  --- A server for the visible file.
   local function with_server(name, answers, body)
     local buf, folder = use.project(name)
     vim.bo[buf].filetype = 'rust'
@@ -116,7 +116,7 @@ function M.test(t, model, use)
     with_server('unopened', answers, function(_, folder, heard)
       local other = vim.uri_from_fname(folder .. '/other.rs')
       vim.fn.writefile({ 'fn other() {}' }, folder .. '/other.rs')
-      vim.fn.bufload(vim.fn.bufadd(folder .. '/other.rs.orig')) -- is another file
+      vim.fn.bufload(vim.fn.bufadd(folder .. '/other.rs.orig')) -- is a different file
       answers['textDocument/hover'] = { contents = 'fn other()' }
       t.equal(ask({ op = 'hover', uri = other, position = { line = 0, character = 3 } }).contents, 'fn other()')
       t.equal(vim.list_slice(methods(heard), #heard - 2), { 'textDocument/didOpen', 'textDocument/hover', 'textDocument/didClose' })

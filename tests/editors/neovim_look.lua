@@ -1,4 +1,4 @@
---- What a person sees of the chat: screen cells of a real terminal, real keys.
+--- The chat as a person sees it: screen cells of a real terminal, real keys.
 local screens = dofile(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)) .. '/neovim_screen.lua')
 
 local M = {}
@@ -167,7 +167,7 @@ function M.test(t, model, setup)
     local content = ('a line\n'):rep(60)
     local write = { call = { id = 'look-large', name = 'write_file', arguments = { path = 'large.txt', content = content } } }
     model:script({ { text = ('line\n\n'):rep(30) .. 'It comes now.' }, write }, { { gate = 'folded' }, { text = 'Never said.' } })
-    --- How many rows of the screen are below the keys.
+    --- The number of screen rows below the keys.
     local function below_keys()
       return #vim.split(screen:text():match('<C%-c> stop(.*)$') or screen:text():match('<CR> send(.*)$'), '\n')
     end
@@ -311,7 +311,7 @@ function M.test(t, model, setup)
     shows('│ fast │ a sentence that is longer than the    │')
     shows('│      │ chat is wide, by far                  │')
     shows('│ slow │ short                                 │')
-    shows('<CR> queue') -- the end of the chat is followed
+    shows('<CR> queue') -- the window follows the end of the chat
     screen:resize(160, 36)
     shows('│ fast │ a sentence that is longer than the chat is wide, by │')
     screen:resize(126, 36)
@@ -410,7 +410,7 @@ function M.test(t, model, setup)
     shows('Narrow.')
     screen:resize(200, 36)
     has_width(80)
-    screen:resize(80, 24) -- which is too small for what it was
+    screen:resize(80, 24) -- too small for the previous contents
     has_width(32)
     screen:resize(126, 36)
   end)
@@ -517,7 +517,7 @@ function M.test(t, model, setup)
     shows(':Tandem redo reapplies it')
     command('Tandem ask Edit it')
     shows('gr   Reject')
-    screen:keys('G', '?gr', 'Enter') -- the click has moved the cursor to the chat
+    screen:keys('G', '?gr', 'Enter') -- the click moved the cursor to the chat
     screens.calm(t, screen)
     screen:keys('Enter')
     shows('Rejected by a key.')

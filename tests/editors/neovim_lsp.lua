@@ -22,7 +22,7 @@ lsp.handlers['window/showMessage'] = function(_, result)
 end
 
 local offered = {} ---@type string[][]
---- Nobody is at the menu of a permission request: it stays open.
+--- Nobody answers the menu of a permission request, so it stays open.
 vim.ui.select = function(items, options)
   table.insert(offered, vim.tbl_map(options.format_item, items))
 end
@@ -46,7 +46,7 @@ end
 
 local root ---@type string of the project
 
--- What somebody has in their own configuration: what the page for Neovim says.
+-- A user's own configuration, as the page for Neovim describes it.
 vim.env.PATH = vim.fs.dirname(binary) .. ':' .. vim.env.PATH
 local page = table.concat(vim.fn.readfile(repository .. '/editors/neovim/README.md'), '\n')
 assert(load(page:match('## Without the plugin.-```lua\n(.-)```')))()
@@ -74,7 +74,7 @@ local function project(name)
   return open(root .. '/notes.tandem.md'), code
 end
 
---- Writes a question at the end of the chat and saves it.
+--- Writes a prompt at the end of the chat and saves it.
 ---@param chat integer
 ---@param words string
 local function ask(chat, words)
@@ -90,7 +90,7 @@ local function wait_end()
   end)
 end
 
---- Takes the code action whose title begins so, as `gra` and a choice from its menu do.
+--- Runs the code action whose title begins with this, as `gra` and a choice from its menu do.
 ---@param title string
 local function act(title)
   local taken = false

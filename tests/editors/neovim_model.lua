@@ -7,7 +7,7 @@ local M = {}
 local Model = {}
 Model.__index = Model
 
---- Starts the server and answers when it listens.
+--- Starts the server and returns once it listens.
 ---@param script string path of model_server.py
 ---@return tandem.test.Model
 function M.start(script)
@@ -65,7 +65,7 @@ function Model:call(method, path, body)
   return vim.json.decode(payload)
 end
 
---- The environment in which tandem uses this model, and nothing of the user's.
+--- The environment in which tandem uses this model, without the user's settings.
 ---@param home string
 ---@return table<string, string>
 function Model:environment(home)
@@ -80,7 +80,7 @@ function Model:environment(home)
   }
 end
 
---- Forgets what was before and sets the replies to come.
+--- Clears the state and sets the next replies.
 ---@param ... table a list of steps for each reply
 function Model:script(...)
   self:call('POST', '/ctl/reset')
@@ -92,14 +92,14 @@ function Model:open(gate)
   self:call('POST', '/ctl/open/' .. gate)
 end
 
---- Waits for `gate:NAME`, `requests:N` or `closed:N` and answers the server's state.
+--- Waits for `gate:NAME`, `requests:N` or `closed:N` and returns the server's state.
 ---@param condition? string
 ---@return { requests: table[], waiting: string[], consumed: integer, closed_early: integer }
 function Model:state(condition)
   return self:call('GET', '/ctl/state' .. (condition and '?wait=' .. condition or ''))
 end
 
---- All strings in the messages of a request, whatever shape they have.
+--- All strings in the messages of a request, whatever their shape.
 ---@param request { messages: table[] }
 ---@return string
 function M.sent_text(request)

@@ -1,4 +1,4 @@
--- Notebooks as Neovim has them, which is their JSON: the model reads and edits their cells.
+-- Notebooks in Neovim, where a buffer has their JSON: the model reads and edits their cells.
 local M = {}
 
 local api = vim.api

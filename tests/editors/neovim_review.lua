@@ -5,7 +5,7 @@ local api = vim.api
 
 local before = { 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine' }
 
---- A call that changes the first and the last line of main.rs.
+--- A call that changes the first and last lines of main.rs.
 local function two_edits()
   local edits = { { old_text = 'one\n', new_text = 'ONE\n' }, { old_text = 'nine', new_text = 'NINE\nTEN' } }
   return { call = { id = 'c1', name = 'edit_file', arguments = { path = 'main.rs', edits = edits } } }
@@ -16,7 +16,7 @@ local function result_of(request)
   return vim.inspect(request.messages[#request.messages].content):gsub('\\n', '\n')
 end
 
---- A language server that finds a problem in every line with "bad".
+--- A language server that reports a problem in every line with "bad".
 ---@return function cmd, fun(): integer looked how many times
 local function bad_word_server()
   local looked = 0

@@ -71,7 +71,7 @@ function Screen:lua(code, ...)
   return vim.rpcrequest(self.channel, 'nvim_exec_lua', code, { ... })
 end
 
---- Answers also when the editor waits for a key and runs no Lua.
+--- Also answers while the editor waits for a key and runs no Lua.
 ---@return { mode: string, blocking: boolean }
 function Screen:mode()
   return vim.rpcrequest(self.channel, 'nvim_get_mode')
@@ -197,7 +197,7 @@ local function picture(name, screen, here)
   vim.fn.mkdir(folder, 'p')
   local path = ('%s/neovim-%d.%d-%s'):format(folder, vim.version().major, vim.version().minor, name)
   local colored = ''
-  vim.wait(3000, function() -- highlighting is asynchronous: until the screen rests
+  vim.wait(3000, function() -- highlighting is asynchronous: wait until the screen is stable
     local before = colored
     colored = screen:colored()
     return colored == before
@@ -221,7 +221,7 @@ local function wait_text(t, screen, part)
   end
 end
 
---- Waits until the user has seen what is asked and stopped typing, as the plugin sees it.
+--- Waits until the plugin considers the request seen and typing stopped.
 ---@param t table the harness
 ---@param screen tandem.test.Screen
 local function calm(t, screen)
@@ -234,7 +234,7 @@ local function calm(t, screen)
   end)
 end
 
---- Nothing of the test before is left: no dialog, turn, question or chat window; the file is as on disk and has the cursor.
+--- Nothing is left from the previous test: no dialog, turn, question or chat window; the file is as on disk, with the cursor in it.
 ---@param t table the harness
 ---@param screen tandem.test.Screen
 local function settle(t, screen)
@@ -276,7 +276,7 @@ local function settle(t, screen)
   )
 end
 
---- Goes to the chat.
+--- Moves to the chat.
 ---@param t table the harness
 ---@param screen tandem.test.Screen
 local function go_to_chat(t, screen)
@@ -321,7 +321,7 @@ function M.open(t, setup)
   return screen, folder
 end
 
---- The tests of this file. With TANDEM_TEST_OUT set, the screens are kept there.
+--- The tests of this file. With TANDEM_TEST_OUT set, the screens are saved there.
 ---@param t table the harness
 ---@param model tandem.test.Model
 ---@param setup tandem.test.Setup
@@ -331,7 +331,7 @@ function M.test(t, model, setup)
   end
   local screen, folder = M.open(t, setup)
 
-  --- A test that needs nothing of those before it.
+  --- A test that doesn't depend on earlier ones.
   ---@param name string
   ---@param body fun()
   local function test(name, body)
@@ -385,7 +385,7 @@ function M.test(t, model, setup)
     for _, part in ipairs({ place, 'in the sandbox, without network', always }) do
       t.contains(asked, part)
     end
-    -- It runs with what is unsaved in src/main.rs: where the sandbox cannot show it, it is saved.
+    -- It sees the unsaved text of src/main.rs; if the sandbox can't show that, it is saved first.
     t.equal(screen:lua('return vim.bo[vim.fn.bufnr("src/main.rs")].modified'), true)
     t.equal(asked:find('ignores unsaved changes', 1, true), nil)
     picture('command', screen, setup.here)
@@ -464,7 +464,7 @@ function M.test(t, model, setup)
     screen:keys(':Tandem ask And again', 'Enter')
     model:state('gate:moment')
     go_to_chat(t, screen)
-    -- However slow this machine is: from here on no time passes for the plugin.
+    -- From here on, no time passes for the plugin, however slow the machine is.
     screen:lua([[
       local typed = require('tandem.typed')
       local now = typed.now()

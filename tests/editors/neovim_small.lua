@@ -1,4 +1,4 @@
---- What a person sees on a terminal of 80×24 without a line for messages ('cmdheight' 0): screen cells, real keys.
+--- The plugin on an 80×24 terminal without a message line ('cmdheight' 0): screen cells, real keys.
 local screens = dofile(vim.fs.dirname(debug.getinfo(1, 'S').source:sub(2)) .. '/neovim_screen.lua')
 
 local M = {}
@@ -42,12 +42,12 @@ function M.test(t, model, setup)
 
   test('long lines of a change wrap before it is allowed', function()
     local edits = { { old_text = 'println!("listening on {port}");', new_text = long } }
-    screen:lua('vim.wo.wrap = false') -- what is virtual does not scroll
+    screen:lua('vim.wo.wrap = false') -- virtual text does not scroll
     model:script({ { call = { id = 'c1', name = 'edit_file', arguments = { path = 'src/main.rs', edits = edits } } } })
     screen:keys(':Tandem ask Say more', 'Enter')
     shows('needs approval', 'its end");')
     screen:resize(50, 12)
-    shows('│ needs approval') -- the state is the last to go
+    shows('│ needs approval') -- the state is removed last
     screen:resize(80, 24)
     screen:keys(':Tandem chat', 'Enter')
     screen:keys(':close', 'Enter') -- the chat shows it, too
@@ -80,7 +80,7 @@ function M.test(t, model, setup)
     screen:keys(':Tandem ask Replace it', 'Enter')
     shows('Replaced.', 'println!("waiting on {port}");')
     t.equal(screen:lua('return vim.o.autoread'), false)
-    screen:keys(':Tandem undo', 'Enter') -- is refused, and not said amid the answer
+    screen:keys(':Tandem undo', 'Enter') -- is refused, without a message in the middle of the answer
     shows('A turn is still running')
     model:open('undo')
     shows('Replaced. Going on.')

@@ -1,4 +1,4 @@
--- Inline completion in a real Neovim on a real screen, by the server and a scripted model.
+-- Inline completion in a real Neovim on a real screen, with the server and a scripted model.
 local M = {}
 
 local INIT = [[
@@ -68,7 +68,7 @@ function M.test(t, model, setup)
     end, 20000)
   end
 
-  --- However slowly keys arrive, and whatever is asked for between them, the model says the same.
+  --- The model gives the same answer however slowly keys arrive and whatever requests come in between.
   ---@param text string
   ---@param completed? boolean by the API of completions
   local function suggest(text, completed)

@@ -1,4 +1,4 @@
---- Messages sent while a turn runs: queued, joined, returned; and the options of a conversation.
+--- Messages sent while a turn runs: queued, joined, returned; and the options of a session.
 local M = {}
 
 local api = vim.api

@@ -29,9 +29,9 @@ LAST_FRAME_MS = 3000
 QUALITY = 60
 # Pixels for each pixel of the page, for sharp screens.
 SCALE = 2
-# The permission request shows the directory; the folder is made for the recording, and must not exist.
+# The permission request shows the directory; it is created for the recording and must not exist yet.
 HOME = pathlib.Path("/home/ada")
-# Chromium draws pages up to this height in one go.
+# Chromium draws pages up to this height in one piece.
 PAGE_HEIGHT = 16000 // SCALE
 
 INIT = """
@@ -144,7 +144,7 @@ STORIES = {"command": Command, "edit": Edit, "undo": Undo}
 
 
 def person_types(terminal, line):
-    """Types a line as fast as a person who types fast."""
+    """Types a line at the speed of a fast typist."""
     for key in line:
         terminal.type(key)
         time.sleep(0.03)
@@ -189,7 +189,7 @@ def page(screen):
 
 
 def draw(frames, folder):
-    """One PNG per frame: many frames are drawn as one long page, which is then cut."""
+    """One PNG per frame: many frames are drawn as one long page, which is then cut up."""
     pages = [page(screen) for screen, _ in frames]
     width, height = pages[0][1:]
     style = re.search(r"<style>.*?</style>", pages[0][0], re.S).group()

@@ -96,7 +96,7 @@ class Pen:
 
 
 def width(text):
-    """Terminal cells that `text` takes."""
+    """The number of terminal cells that `text` takes."""
     wide = len(re.findall(f"[{WIDE}]", text))
     return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
 
@@ -109,7 +109,7 @@ def main():
             if not text:
                 pen.apply(sequence)
                 continue
-            # Wide characters get boxes of their own, so that a font's idea of their width cannot shift the line.
+            # Each wide character gets a box of its own, so that the font's width for it cannot shift the line.
             for part in re.findall(f"[{WIDE}]|[^{WIDE}]+", text):
                 areas[pen.colors()[1]] += width(part)
                 cells += width(part)

@@ -1,4 +1,4 @@
-"""A program in a real terminal, driven as a person would: keys go in, the screen is read (tmux and the standard library)."""
+"""A program in a real terminal, driven as a person would: sends keys and reads the screen (tmux and the standard library)."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-# Long enough for a busy machine; nothing ever waits this long when it works.
+# Long enough for a busy machine; if everything works, nothing waits this long.
 PATIENCE = 60
 
 CONFIG = """
@@ -21,7 +21,7 @@ set -g remain-on-exit on
 
 
 class Timeout(AssertionError):
-    """The screen did not come to show what was expected."""
+    """The screen never showed what was expected."""
 
 
 class Terminal:
@@ -49,7 +49,7 @@ class Terminal:
         return subprocess.run(command, check=check, env=env, capture_output=True, text=True).stdout
 
     def keys(self, *names):
-        """Presses keys by tmux's names: Enter, Escape, Down, C-c…"""
+        """Presses keys by their tmux names: Enter, Escape, Down, C-c…"""
         self.tmux("send-keys", *names)
 
     def type(self, text):
@@ -59,7 +59,7 @@ class Terminal:
         return self.tmux("capture-pane", "-p")
 
     def colored(self):
-        """The screen with its escape sequences, as `screen_png.sh` takes it."""
+        """The screen with its escape sequences, as `screen_png.sh` reads it."""
         return self.tmux("capture-pane", "-p", "-e", "-N")
 
     def until(self, ready, what):
@@ -74,7 +74,7 @@ class Terminal:
             time.sleep(0.02)
 
     def program_ends(self):
-        """Waits until the program has ended. tmux itself misses the end of some: their processes stay zombies."""
+        """Waits until the program has ended. tmux itself misses some exits: their processes stay zombies."""
         process = pathlib.Path("/proc", self.tmux("display-message", "-p", "#{pane_pid}").strip(), "stat")
         self.until(lambda _: not process.exists() or ") Z " in process.read_text(), "the end of the program")
 

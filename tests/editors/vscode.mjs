@@ -2,10 +2,10 @@
 //
 //   node tests/editors/vscode.mjs [--share DIR] [--code-server DIR] [--vsix FILE] [--tandem BIN] [--out DIR] [--home DIR]
 //
-// Runs side by side that --share an empty directory divide the groups of checks: each takes the next one that none has begun, in a workbench of its own.
+// Parallel runs that --share an empty directory divide the groups of checks: each takes the next one that no other has started, in its own workbench.
 // Each other option has its variable, which tests/run sets: CODE_SERVER (with out/node/entry.js; beside it playwright-core, or PLAYWRIGHT_CORE),
-// TANDEM_VSIX, TANDEM_BIN, TANDEM_TEST_OUT (screenshots). TANDEM_TEST_ONLY is a pattern for the names of checks; most stand on earlier ones.
-// TANDEM_PICTURES keeps a picture of the chat in each width and theme it is read in. Needs the Node of tests/editors/get-node24.sh. With --home
+// TANDEM_VSIX, TANDEM_BIN, TANDEM_TEST_OUT (screenshots). TANDEM_TEST_ONLY is a pattern for the names of checks; most depend on earlier ones.
+// TANDEM_PICTURES saves a picture of the chat in each width and theme it is read in. Needs the Node of tests/editors/get-node24.sh. With --home
 // everything is in that folder, which is removed at the end: pictures then show no temporary path. The last line is `N passed, N failed`.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -57,14 +57,14 @@ const options = readOptions();
 mkdirSync(options.out, { recursive: true });
 const model = await Model.start();
 const settings = { "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder" };
-/** The check that all the others stand on. */
+/** The check that all others depend on. */
 const START = "the workbench starts with the extension installed";
-/** The checks that say something of all the others: by themselves they say nothing. */
+/** Checks about all the others, which mean nothing alone. */
 const OF_ALL = "the content security policy was never violated";
 const LEGIBLE = "in every picture, text can be read in three widths and three themes";
-/** So many failed checks are played again. */
+/** Up to this many failed checks are run again. */
 const FEW = 3;
-/** The only check of this run, with those it stands on: it is played again. */
+/** The only check of this run, with those it depends on, because it is run again. */
 const again = process.env.TANDEM_TEST_AGAIN;
 const failures = [];
 let passed = 0;
@@ -105,7 +105,7 @@ async function inTheWorkbench() {
   await play(ofAll());
 }
 
-/** Makes a directory, which only one of several processes can. */
+/** Creates a directory, which only one of several processes can do. */
 function isFirstTo(make) {
   try {
     mkdirSync(make);
@@ -116,7 +116,7 @@ function isFirstTo(make) {
   }
 }
 
-/** In a window as if it were new: what other groups left is not in it, whichever they were. */
+/** In a window as if new: nothing of any other group is left in it. */
 async function playGroup([[first, body], ...rest]) {
   const begin = async () => {
     await model.reset();
@@ -135,7 +135,7 @@ async function play(checks) {
 }
 
 /**
- * The checks in their order, each a name and what to do. One stands on those before it in its group. The groups that take longest come first, so that
+ * The checks in order, each a name and a function. Each may depend on earlier ones in its group. The slowest groups come first, so that
  * processes that share them end at about the same time.
  */
 function groups() {
@@ -204,7 +204,7 @@ function ofAll() {
 
 async function noModel() {
   bench.configure({});
-  await exactly(bench.chat.locator(".composer select.model"), 0); // the server has started again
+  await exactly(bench.chat.locator(".composer select.model"), 0); // the server has restarted
   await bench.openFile("price.ts");
   await bench.say("hello");
   const card = bench.chat.locator(".list .error");
@@ -215,7 +215,7 @@ async function noModel() {
   await picture("no-model");
 }
 
-/** By keyboard alone: Tab goes from field to field, Enter saves. */
+/** By keyboard alone: Tab moves between fields, Enter saves. */
 async function setUpInTheForm() {
   await bench.chat.locator(".list .error").getByRole("button", { name: "Set Up Model" }).press("Enter");
   const form = bench.chat.getByRole("form", { name: "Set up a model" });
@@ -226,7 +226,7 @@ async function setUpInTheForm() {
   await why.waitFor();
   await form.getByRole("button", { name: "Save" }).press("Enter");
   await form.locator("[name=model]:focus").waitFor();
-  await why.waitFor(); // rather than that no model is chosen
+  await why.waitFor(); // rather than that no model was chosen
   await fillForm("sk-first", async () => {
     await model.script([{ text: "Yes." }], [{ text: "Yes." }], [{ text: "Yes." }]);
     await form.getByRole("button", { name: "Test" }).press("Enter");
@@ -239,7 +239,7 @@ async function setUpInTheForm() {
   await bench.say("First question.");
   await bench.chat.locator(".answer", { hasText: "Good morning." }).waitFor();
   await bench.idle();
-  await exactly(bench.chat.locator(".list .error button"), 0); // the card of before is settled
+  await exactly(bench.chat.locator(".list .error button"), 0); // the earlier card is settled
 }
 
 async function fillForm(key, then) {
@@ -278,7 +278,7 @@ async function askAboutSelection() {
   await model.script([{ reasoning: "What is typed matters." }, { text: "The prices are **in cents**" }, { gate: "half" }, { text: ", as your comment says." }]);
   await bench.command("tandem: Ask About Selection");
   await bench.chat.locator(".composer .chip", { hasText: "price.ts:2-3" }).waitFor();
-  await exactly(bench.chat.locator(".composer .chips > *", { hasText: "price.ts:2-3" }), 1); // it is where the cursor is, too
+  await exactly(bench.chat.locator(".composer .chips > *", { hasText: "price.ts:2-3" }), 1); // it is at the cursor, too
   await bench.chat.locator("textarea:focus").waitFor();
   await bench.say("What unit are these?");
   await bench.chat.locator(".answer strong", { hasText: "in cents" }).waitFor();
@@ -309,7 +309,7 @@ async function editWaits() {
       { gate: "edit" },
       { call: { id: "call_3", name: "edit_file", arguments: edit }, fragments: 8 },
     ],
-    [{ call: { id: "call_done", name: "update_plan", arguments: { entries: plan.map((step) => ({ ...step, status: "completed" })) } } }], // one that stays open is asked about
+    [{ call: { id: "call_done", name: "update_plan", arguments: { entries: plan.map((step) => ({ ...step, status: "completed" })) } } }], // an open one requires an answer
     [{ text: "Done: an empty cart now costs nothing." }],
   );
   await bench.newSession();
@@ -357,7 +357,7 @@ async function undoEdit() {
   await bench.page.locator(".tab.active.dirty").waitFor();
 }
 
-/** A model that says nothing for long: for how long is told. */
+/** A model that is silent for a long time: the chat shows for how long. */
 async function quiet() {
   await model.script([{ text: "Let me think." }, { hang: true }]);
   await bench.say("Are you well?");
@@ -380,14 +380,14 @@ async function stopAndGoOn() {
   await bench.say("Still there?");
   await bench.chat.locator(".answer", { hasText: "Here again." }).waitFor();
   await bench.idle();
-  await bench.chat.locator("[role=status].hidden-text", { hasText: "Here again." }).waitFor({ state: "attached" }); // said once, when complete
+  await bench.chat.locator("[role=status].hidden-text", { hasText: "Here again." }).waitFor({ state: "attached" }); // announced once, when complete
 }
 
 async function recall() {
   const box = bench.chat.locator("textarea");
   const shows = (text) => until(box, ({ value }, expected) => value === expected, text);
   await box.press("Control+k");
-  await box.press("t"); // a command of two keys: the second is no text
+  await box.press("t"); // a two-key command: the second key is not inserted as text
   await box.press("ArrowUp");
   await shows("Still there?");
   await box.press("ArrowUp");
@@ -404,7 +404,7 @@ async function rejectEdit() {
   await bench.refactor("Ask tandem About Selection");
   await bench.chat.locator("textarea:focus").waitFor();
   await bench.say("In dollars.");
-  await bench.chat.locator(".asking .line.added .hljs-string .changed", { hasText: "USD" }).waitFor(); // a word that differs, colored too
+  await bench.chat.locator(".asking .line.added .hljs-string .changed", { hasText: "USD" }).waitFor(); // a changed word, colored too
   const preview = bench.page.locator(".review-widget", { hasText: " USD" });
   await preview.getByRole("button", { name: /Reject/ }).click();
   await preview.waitFor({ state: "detached" });
@@ -427,11 +427,11 @@ async function commandWaits() {
   for (const part of [command, bench.project, /sandbox/i, /network/i, /Always \(session\): run_command\(npm test/, "run_command(npm test *)"]) {
     await card.filter({ hasText: part }).waitFor();
   }
-  await card.locator(".title", { hasText: /^Allow tandem to run this command\?$/ }).waitFor(); // it stands below: once is enough
+  await card.locator(".title", { hasText: /^Allow tandem to run this command\?$/ }).waitFor(); // the command is below, so the title doesn't repeat it
   await until(card.locator(".title"), (title) => title.clientWidth > document.querySelector("main").clientWidth * 0.8); // a line of its own
   await picture("command", { x: 48, y: 0, width: 440, height: 470 });
   await bench.widenSideBar(180);
-  await until(card.locator(".title"), (title) => title.clientWidth > document.querySelector("main").clientWidth * 0.6); // it has a line of its own
+  await until(card.locator(".title"), (title) => title.clientWidth > document.querySelector("main").clientWidth * 0.6); // on a line of its own
   await picture("narrow");
   const buttons = card.locator(".question button");
   const seen = await buttons.evaluateAll((all) => {
@@ -481,7 +481,7 @@ function running(id, command) {
   return [{ call: { id, name: "run_command", arguments: { command } } }];
 }
 
-/** Answers the permission request for a command with a rule of one's own. */
+/** Answers the permission request for a command with a custom rule. */
 async function alwaysAllow(command, rule) {
   await bench.chat.locator(".asking .question button").first().waitFor();
   await bench.command("tandem: Always Allow…");
@@ -557,7 +557,7 @@ async function links() {
   const text = "[here](src/price.ts:6) [there](https://example.com/a?b=c) [out](/etc/passwd) [run](command:workbench.action.quit) ![spy](https://example.com/p.png) `os.path` `price.ts:4`";
   await model.script([{ text }]);
   await bench.say("Show me.");
-  const answer = bench.chat.locator(".answer:not(.streaming)", { hasText: "here" }); // until then it is drawn again, and a click can be lost
+  const answer = bench.chat.locator(".answer:not(.streaming)", { hasText: "here" }); // until then it is redrawn, and a click can be lost
   const link = (name) => answer.getByRole("link", { name, exact: true });
   await link("there").click();
   await bench.page.locator(".monaco-dialog-box", { hasText: "https://example.com/a?b=c" }).getByRole("button", { name: "Cancel" }).click();
@@ -570,7 +570,7 @@ async function links() {
   await bench.page.locator(".statusbar-item", { hasText: "Ln 4, Col 1" }).waitFor();
   await bench.command("Notifications: Clear All Notifications");
   await exactly(link("run"), 0);
-  await exactly(link("os.path"), 0); // a name with a dot, and no file
+  await exactly(link("os.path"), 0); // a name with a dot, but no file
   await until(answer.getByText("os.path"), (name) => getComputedStyle(name).color !== getComputedStyle(name.closest("p").querySelector("[data-href]")).color);
   await exactly(answer.locator("img"), 0);
   await bench.idle();
@@ -588,12 +588,12 @@ async function finishedAnswer() {
   await answer.getByRole("link", { name: "src/price.ts:6" }).waitFor();
   await answer.getByRole("img", { name: "done" }).waitFor();
   await answer.locator("math msup").waitFor();
-  await answer.getByRole("button", { name: "Run in Terminal" }).waitFor(); // of the shell's block only: two would be refused
+  await answer.getByRole("button", { name: "Run in Terminal" }).waitFor(); // only for the shell's block: two would be ambiguous
   await until(answer.locator("td", { hasText: "price" }), ({ clientHeight }) => clientHeight > 0 && clientHeight < 40); // no word of a table is split
   const copy = answer.locator(".code").first().locator("[data-code=copy]");
   await copy.evaluate(listen);
   await copy.click();
-  await until(copy, ({ said }) => said.join() === "Copied,Copy"); // it says so for a moment only
+  await until(copy, ({ said }) => said.join() === "Copied,Copy"); // it is shown only for a moment
   await picture("answer");
   await answer.locator("code", { hasText: /^label$/ }).click();
   await bench.page.locator(".statusbar-item", { hasText: "Ln 10, Col 1" }).waitFor(); // the definition
@@ -605,13 +605,13 @@ async function finishedAnswer() {
   await bench.editor.locator(".view-line", { hasText: "// one" }).waitFor({ state: "detached" });
 }
 
-/** Runs in the browser: the button remembers what it says from now on. */
+/** Runs in the browser: from now on, records the button's labels. */
 function listen(button) {
   button.said = [];
   new MutationObserver(() => button.said.push(button.textContent)).observe(button, { childList: true });
 }
 
-/** In a file that is not open: VS Code itself may restore an older backup over one that was saved just before the window is loaded again. */
+/** In a file that is not open: VS Code itself may restore an older backup over one that was saved just before the window was reloaded. */
 async function restored() {
   const edit = { path: "README.md", edits: [{ old_text: "A shop", new_text: "A Norwegian shop" }] };
   await model.reset();
@@ -623,7 +623,7 @@ async function restored() {
   await bench.openFile("README.md");
   await bench.command("View: Show Explorer");
   await bench.open();
-  await bench.editor.locator(".codelens-decoration a", { hasText: "Keep" }).waitFor(); // nobody has opened the chat
+  await bench.editor.locator(".codelens-decoration a", { hasText: "Keep" }).waitFor(); // the chat has not been opened
   await bench.command("tandem: Open Chat");
   await bench.chat.locator(".answer", { hasText: "In Norwegian crowns." }).waitFor();
   await bench.page.locator(".statusbar-item", { hasText: /tandem: Accept edits\s*\d/ }).waitFor();
@@ -641,7 +641,7 @@ async function editMode() {
   const mode = bench.chat.getByRole("combobox", { name: "Mode", exact: true });
   await mode.focus();
   await mode.selectOption("edit");
-  await bench.chat.locator('select.mode:focus option[value="edit"][selected]').waitFor({ state: "attached" }); // drawn again, the keyboard is still on it
+  await bench.chat.locator('select.mode:focus option[value="edit"][selected]').waitFor({ state: "attached" }); // after a redraw, the keyboard focus is still on it
   await bench.page.locator(".statusbar-item", { hasText: "tandem: Accept edits" }).waitFor();
   await model.script([{ call: { id: "call_6", name: "edit_file", arguments: edit } }], [{ text: "In crowns." }]);
   await bench.say("In crowns, then.");
@@ -667,11 +667,11 @@ async function otherModel() {
   assert.doesNotMatch(JSON.stringify(requests.at(-1).messages), /xylophone/);
 }
 
-/** As they were set with the model. */
+/** As set together with the model. */
 async function rulesInSettings() {
   await model.script([...running("call_s1", "seq 8"), ...running("call_s2", "date")], [{ text: "One ran." }]);
   await bench.say("Run both.");
-  await bench.chat.locator(".answer", { hasText: "One ran." }).waitFor(); // nothing was asked
+  await bench.chat.locator(".answer", { hasText: "One ran." }).waitFor(); // no request was shown
   await bench.chat.locator(".tool[data-status=completed]", { hasText: "seq 8" }).waitFor();
   await bench.chat.locator(".tool[data-status=failed]", { hasText: "date" }).waitFor();
   await bench.idle();
@@ -682,7 +682,7 @@ async function newSession() {
   await exactly(bench.chat.locator(".group > *"), 0);
 }
 
-/** Its page in the Marketplace shows the pictures from the package. */
+/** The extension's page in the Marketplace shows the pictures from the package. */
 function packaged() {
   const [folder] = globSync(join(bench.folder, "extensions/tandem.tandem-*"));
   const readme = readFileSync(join(folder, "readme.md"), "utf8");
@@ -712,12 +712,12 @@ async function check(name, body) {
     console.log(`not ok - ${name}\n${error.stack}`);
     const file = `vscode-failed-${name.replace(/\W+/g, "-")}.png`;
     await bench?.page.screenshot({ path: join(options.out, file) }).catch(console.error);
-    await model.reset(); // what one check left unsaid is not said to the next
+    await model.reset(); // announcements left from one check don't reach the next
   }
 }
 
 /**
- * A check that failed with few others is played once more, in a new workbench, behind the ones it stands on: on a busy machine a key or a frame can be
+ * If only a few checks failed, reruns each in a new workbench, after those it depends on: on a busy machine, a key or a frame can be
  * late. If it passes there, it counts as passed, and a warning names it.
  */
 function playAgain(failure) {
@@ -741,7 +741,7 @@ function withTyped(text) {
   return text.replace("price: number;", `price: number; ${TYPED}`);
 }
 
-/** The server finds no key, no configuration and no state but what the test gives it. */
+/** The server finds no key, configuration or state except the test's. */
 function startBench({ files = { [FILE]: SAVED, [CART]: CART_TEXT, [STOCK]: STOCK_TEXT, "README.md": "# A shop\n" }, settings, home }) {
   const hidden = Object.keys(process.env).filter((name) => /_API_KEY$|^TANDEM_/.test(name));
   const env = { ...Object.fromEntries(hidden.map((name) => [name, undefined])), XDG_CONFIG_HOME: undefined, XDG_STATE_HOME: undefined };

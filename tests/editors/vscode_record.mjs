@@ -48,7 +48,7 @@ try {
   rmSync(folder, { recursive: true });
 }
 
-/** Takes pictures until the function it returns is called, which gives `[picture, when]` of those that differ from the one before. */
+/** Takes pictures until the returned function is called, which returns `[picture, time]` for each that differs from the one before. */
 function record() {
   const frames = [];
   let isOver = false;

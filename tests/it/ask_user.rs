@@ -13,7 +13,7 @@ fn which() -> Value {
     json!({ "question": "Which database?", "options": ["SQLite", "PostgreSQL"] })
 }
 
-/// What the model was told of its call.
+/// The result of its call, as the model received it.
 fn result(world: &World) -> String {
     let requests = world.rehearsal().requests();
     let messages = requests.last().unwrap()["messages"]

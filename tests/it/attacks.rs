@@ -1,4 +1,4 @@
-//! Attacks and accidents, played against the real program. A case is a row of a table or a test of its own, and begins
+//! Attacks and accidents against the real program. Each case is a row of a table or a test of its own, and begins
 //! with its number. Cases that cannot be built on this machine are reported as skipped.
 //!
 //! Some are elsewhere: protocol-001, 003, 052 and 056 in `process`, fs-fault-003 with all other system errors.
@@ -21,7 +21,7 @@ fn skip(case: &str, why: &str) {
     report(&format!("skipped {case}: {why}"));
 }
 
-/// A line past the harness, which hides what tests that pass have printed.
+/// Prints a line, bypassing the harness, which hides the output of passing tests.
 fn report(line: &str) {
     use std::io::Write as _;
     std::io::stderr()

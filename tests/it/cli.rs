@@ -854,7 +854,7 @@ fn a_closed_output_pipe_is_not_an_error() {
 
 #[test]
 fn a_turn_stops_when_its_output_is_closed() {
-    // Many writes: programs that other tests start hold the pipe for the moment between their fork and their exec.
+    // Many writes: programs started by other tests hold the pipe between their fork and their exec.
     let step = |n: u32| json!([{ "text": format!("{n}\n") }, call(&format!("c{n}"), "glob", json!({ "pattern": n.to_string() }))]);
     let world = World::new((0..50).map(step).collect());
     let (reader, writer) = std::io::pipe().unwrap();

@@ -1,4 +1,4 @@
-//! The model's commands: their output, how they end, and that nothing of them is left.
+//! The model's commands: their output, how they end, and that nothing is left of them.
 
 mod changes;
 #[cfg(target_os = "linux")]
@@ -25,30 +25,30 @@ use tandem::server::Transport;
 
 use crate::driver::{Client, World, until};
 
-/// What holds the commands of a stage.
+/// How commands are confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
-    /// Whatever this machine has.
+    /// By whatever this machine offers.
     Best,
-    /// The same, while a document has unsaved text: that changes how commands are started.
+    /// The same while a document has unsaved text, which changes how commands are started.
     Unsaved,
-    /// As where bubblewrap is not installed: it is not in the search path.
+    /// As on a machine without bubblewrap: it is not on PATH.
     Landlock,
-    /// As in a workspace that no sandbox can hold: the home folder.
+    /// As in a workspace that no sandbox can confine: the home folder.
     None,
 }
 
-/// A world whose model runs commands, and a person with a home of their own.
+/// A world whose model runs commands, and a person with a home folder.
 struct Stage {
     world: World,
     home: tempfile::TempDir,
     level: Level,
-    /// Where toolchains are, besides the home folder.
+    /// Where toolchains are, outside the home folder.
     toolchains: Vec<(&'static str, PathBuf)>,
 }
 
 impl Stage {
-    /// A model that makes these calls of `run_command` (or of the tool they name), one after the other.
+    /// A model that makes these calls of `run_command` (or of the tool they name), one by one.
     fn new(level: Level, calls: &[Value]) -> Self {
         let call = |(index, arguments): (usize, &Value)| {
             let mut arguments = arguments.clone();
@@ -115,7 +115,7 @@ impl Stage {
         client
     }
 
-    /// Runs all the calls and gives what the model was told of each.
+    /// Runs all calls and returns their results as the model received them.
     fn results(&self) -> Vec<String> {
         let mut client = self.client();
         let session = client.session(&self.world);
@@ -123,7 +123,7 @@ impl Stage {
         self.told()
     }
 
-    /// What the model was told of each call.
+    /// The result of each call, as the model received it.
     fn told(&self) -> Vec<String> {
         let last = self.world.rehearsal().requests().last().unwrap()["messages"].clone();
         let results = last
@@ -137,7 +137,7 @@ impl Stage {
     }
 }
 
-/// A prompt to its end; every question is answered with yes.
+/// Runs a prompt to its end; every request is answered with yes.
 fn finish(client: &mut Client, session: &str) -> String {
     let prompt = client.prompt(session, "go");
     finish_prompt(client, prompt)
@@ -173,7 +173,7 @@ fn allow(client: &mut Client, question: &Value) {
     );
 }
 
-/// The search path of this machine with a copy, by links and without bubblewrap, of each folder that has it.
+/// This machine's PATH, in which each folder with bubblewrap is replaced by a copy without it, made of links.
 pub fn without_bubblewrap() -> &'static str {
     static PATH: LazyLock<String> = LazyLock::new(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
@@ -189,7 +189,7 @@ pub fn without_bubblewrap() -> &'static str {
                 .flatten()
                 .filter(|program| program.file_name() != "bwrap")
             {
-                // `/bin` and `/usr/bin` are often the same, and the last run made them too.
+                // `/bin` and `/usr/bin` are often the same, and an earlier run may have created them.
                 let _known =
                     std::os::unix::fs::symlink(program.path(), folder.join(program.file_name()));
             }
@@ -213,7 +213,7 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// A server in the background on this port of loopback, which says when it listens.
+/// A background server on this loopback port, which prints a line once it listens.
 fn serve(port: u16) -> Value {
     let server = format!(
         "python3 -uc \"import socket; s = socket.create_server(('127.0.0.1', {port})); print('ready')
@@ -222,7 +222,7 @@ while True: s.accept()[0].sendall(b'SERVED')\""
     json!({ "command": server, "background": true })
 }
 
-/// Runs one command on every level that can hold it.
+/// Runs one command at every level that can confine it.
 fn check(command: &str, expected: &str) {
     for level in LEVELS {
         let stage = Stage::new(level, &[run(command)]);
@@ -235,7 +235,7 @@ fn check(command: &str, expected: &str) {
     }
 }
 
-/// A length of sleep that no other process has.
+/// A sleep duration that no other process uses.
 fn unique() -> String {
     use std::sync::atomic::{AtomicU32, Ordering};
     static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -321,7 +321,7 @@ fn output_streams_into_the_call() {
     assert_eq!(hear(&mut client, "first"), "first\n");
     std::fs::write(stage.world.path().join("gate"), "second\n").unwrap();
     assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
-    // All of it may also come once before its exit code does.
+    // All of it may also arrive before its exit code does.
     assert!(hear(&mut client, "[exit code 0, ").starts_with("first\nthen second\n[exit code 0, "));
 }
 
@@ -353,7 +353,7 @@ fn a_command_that_times_out_is_killed_with_its_process_tree() {
     for level in LEVELS {
         let length = unique();
         let command = format!("echo begun; setsid sleep {length} & sleep {length}");
-        // On a busy machine it may not begin in the first of these times.
+        // On a busy machine, it may not start within the first of these times.
         let told_of_begun = [1, 5, 25].iter().any(|limit| {
             let stage = Stage::new(level, &[json!({ "command": command, "timeout_s": limit })]);
             let told = stage.results().remove(0);
@@ -423,7 +423,7 @@ fn cancelling_a_starting_command_leaves_nothing_behind() {
             let question = client.next("session/request_permission");
             allow(&mut client, &question);
             client.find(|message| message["params"]["update"]["status"] == "in_progress");
-            // Any moment between the start of what holds the command and that of the command.
+            // Any moment between starting the confinement and starting the command.
             (0..moment * 50).for_each(|_| std::thread::yield_now());
             client.notify("session/cancel", json!({ "sessionId": session }));
             assert_eq!(finish_prompt(&mut client, prompt), "cancelled");

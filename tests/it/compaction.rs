@@ -1,10 +1,10 @@
-//! A conversation that outgrows the model's window: what the model is sent then, and what the person is told.
+//! A session that outgrows the model's window: what the model receives then, and what the person is told.
 
 use serde_json::{Value, json};
 
 use crate::driver::{Client, World, call};
 
-/// A client whose model reads so many tokens at once.
+/// A client whose model has a context window of this many tokens.
 fn client(world: &World, window: u64) -> Client {
     let mut client = world.stranger();
     let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
@@ -294,7 +294,7 @@ fn unsupported_images_of_results_are_dropped_too() {
     );
 }
 
-/// What the servers write when a request does not fit, and the window that is in it.
+/// What servers report when a request doesn't fit, and the window it names.
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table of words")]
 fn the_window_in_the_words_of_each_server_is_used_in_every_dialect() {

@@ -15,7 +15,7 @@ fn items(client: &mut Client, session: &str, query: &str) -> Vec<Value> {
         .clone()
 }
 
-/// Asks until these are the inserts for `query`: a machine at its limit may know only some names at first.
+/// Asks until the completions for `query` are these: an overloaded machine may know only some names at first.
 fn check(client: &mut Client, session: &str, query: &str, expected: &[&str]) {
     until(&format!("{query} gives {expected:?}"), || {
         let items = items(client, session, query);

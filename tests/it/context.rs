@@ -1,10 +1,10 @@
-//! What is sent with a prompt: the instructions of `AGENTS.md`, and the files that are mentioned.
+//! The context sent with a prompt: the instructions of `AGENTS.md`, and the mentioned files.
 
 use serde_json::{Value, json};
 
 use crate::driver::{Client, World};
 
-/// What the model gets with these words, sent twice.
+/// What the model receives for this prompt, sent twice.
 fn asked(world: &World, words: &str) -> (String, Vec<Value>) {
     let mut client = world.client();
     let session = client.session(world);
@@ -175,7 +175,7 @@ fn mentioned_images_are_attached_and_other_binaries_are_not() {
     client.end();
 }
 
-/// The message the model gets with these words in a new session.
+/// The message the model receives for this prompt in a new session.
 fn told(world: &World, client: &mut Client, words: &str) -> String {
     let session = client.session(world);
     let id = client.prompt(&session, words);
@@ -304,7 +304,7 @@ fn read_file(id: &str, path: &str) -> Value {
     json!({ "call": { "id": id, "name": "read_file", "arguments": { "path": path } } })
 }
 
-/// Says something and gives the messages of the model's last request.
+/// Sends a prompt and returns the messages of the model's last request.
 fn say(world: &World, client: &mut Client, session: &str, words: &str) -> Vec<Value> {
     let id = client.prompt(session, words);
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
@@ -364,7 +364,7 @@ fn folder_instructions_are_added_with_their_first_file() {
     assert_eq!(plain, "1\tfn it() {}\n");
     drop(client);
 
-    // Another process takes the conversation up: what it tells is not told again.
+    // Another process continues the session: changes that were reported are not reported again.
     let mut client = world.client();
     let kept = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
     client.call("session/resume", kept);

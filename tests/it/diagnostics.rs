@@ -1,10 +1,10 @@
-//! The problems that the editor shows: queried by a tool, and reported with the result of an edit that caused them.
+//! The problems the editor shows: queried by a tool, and reported with the result of an edit that caused them.
 
 use serde_json::{Value, json};
 
 use crate::driver::{Client, World};
 
-/// A client whose plugin can tell of problems. What happens at the end of a turn is not played here.
+/// A client whose plugin can report problems. The end of a turn is not tested here.
 fn telling(world: &World) -> Client {
     let mut client = world.stranger();
     let mut hello = world.handshake(
@@ -50,7 +50,7 @@ fn session(client: &mut Client, world: &World) -> String {
     session
 }
 
-/// Plays the editor for the edit, which makes `a.rs` hold `two`.
+/// Acts as the editor for the edit, which puts `two` into `a.rs`.
 fn apply(client: &mut Client, world: &World) {
     let request = client.next("workspace/applyEdit");
     let document = json!({ "uri": world.uri("a.rs"), "version": 2 });
@@ -62,7 +62,7 @@ fn apply(client: &mut Client, world: &World) {
     client.respond(&request, json!({ "applied": true }));
 }
 
-/// What the model was told of its call.
+/// The result of its call, as the model received it.
 fn result(world: &World) -> String {
     let last = world.rehearsal().requests().last().unwrap()["messages"]
         .as_array()
@@ -73,7 +73,7 @@ fn result(world: &World) -> String {
     last["content"].as_str().unwrap().to_owned()
 }
 
-/// A turn that edits `a.rs`, which the server asks about before it does.
+/// A turn that edits `a.rs`; the server queries the diagnostics before the edit.
 fn editing(world: &World) -> (Client, String, i64, Value) {
     let mut client = telling(world);
     let session = session(&mut client, world);

@@ -1,4 +1,4 @@
-//! How the dialects are chosen and what answers mean in them. What each provider requires of a request is in `strict`.
+//! How APIs are chosen and what answers mean in them. What each provider requires of a request is tested in `strict`.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::driver::{Client, World};
 
-/// A client whose conversations begin with the first of `models`.
+/// A client whose sessions start with the first of `models`.
 fn client(world: &World, models: &[(&str, &str)], more: Value) -> Client {
     let mut providers = serde_json::Map::new();
     for (provider, model) in models {
@@ -31,13 +31,13 @@ fn ask(client: &mut Client, session: &str, text: &str) {
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
 }
 
-/// A thought, words, and two calls side by side.
+/// A thought, words, and two parallel calls.
 fn tool_turn(id: &str) -> Value {
     let call = |n: u32| json!({ "call": { "id": format!("{id}:{n}"), "name": "glob", "arguments": { "pattern": "*.rs" } } });
     json!([{ "reasoning": "secret thought" }, { "text": "Looking." }, call(1), call(2)])
 }
 
-/// Every request of a conversation with one model is the beginning of the next one.
+/// Each request of a session with one model begins with the previous one.
 #[track_caller]
 fn check_prefix(requests: &[Value]) {
     for pair in requests.windows(2) {
@@ -185,7 +185,7 @@ fn a_server_that_names_another_api_is_asked_there() {
     check_prefix(&requests[1..]);
 }
 
-/// An answer with a signed or encrypted thought, in the API of a provider. Gemini's belongs to a call.
+/// An answer with a signed or encrypted thought, in a provider's API. Gemini's is part of a call.
 fn thoughtful(provider: &str, thought: &str) -> String {
     let lines = match provider {
         "anthropic" => vec![
@@ -222,7 +222,7 @@ fn thoughtful(provider: &str, thought: &str) -> String {
         .concat()
 }
 
-/// Providers refuse thoughts when what came before them has changed: by a summary, a newer version of tandem, another
+/// Providers refuse thoughts if what came before them has changed: through a summary, a newer version of tandem, another
 /// account.
 #[test]
 fn thoughts_that_a_provider_does_not_take_back_are_omitted_and_new_ones_are_not() {

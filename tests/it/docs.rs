@@ -1,6 +1,6 @@
-//! The documentation is true: its configuration is valid, its commands parse, its links lead somewhere, the messages it
-//! quotes are printed, and the table of options is the one the types give (`UPDATE_DOCS=1 cargo test --test it docs::`
-//! writes it anew).
+//! The documentation is correct: its configuration is valid, its commands parse, its links resolve, the messages it
+//! quotes exist, and the table of options is the one generated from the types (`UPDATE_DOCS=1 cargo test --test it docs::`
+//! rewrites it).
 
 mod facts;
 mod options;
@@ -16,7 +16,7 @@ use tandem::cli::Cli;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Every page a person reads.
+/// Every page people read.
 fn pages() -> Vec<PathBuf> {
     let root = Path::new(ROOT);
     let mut pages = vec![
@@ -41,10 +41,10 @@ fn markdown_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What one page says.
+/// The parsed contents of a page.
 #[derive(Debug, Default)]
 struct Page {
-    /// Language and text of each fenced code block.
+    /// The language and text of each fenced code block.
     blocks: Vec<(String, String)>,
     /// The targets of links and pictures.
     links: Vec<String>,
@@ -158,7 +158,7 @@ fn documented_commands_parse() {
                     continue;
                 };
                 checked += 1;
-                // Help and version are answers, not mistakes.
+                // Help and version are output, not mistakes.
                 let mistake = Cli::try_parse_from(&words)
                     .err()
                     .filter(clap::Error::use_stderr);
@@ -170,7 +170,7 @@ fn documented_commands_parse() {
     assert!(checked > 8, "only {checked} commands were found");
 }
 
-/// The languages of code blocks, and what checks each: a block in any other language is checked by nothing.
+/// The languages of code blocks, and how each is checked: a block in any other language would not be checked.
 const LANGUAGES: [(&str, &str); 10] = [
     ("diff", "tests/first_change.py applies it"),
     ("elisp", "its brackets are balanced"),
@@ -205,7 +205,7 @@ fn all_code_blocks_are_checked() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Whether every bracket outside quotes is closed by its own kind.
+/// Whether every bracket outside quotes is closed by one of its own kind.
 fn is_balanced(text: &str) -> bool {
     let (mut open, mut is_quoted) = (Vec::new(), false);
     for character in text.chars() {
@@ -229,7 +229,7 @@ fn unbalanced_brackets_are_detected() {
     );
 }
 
-/// The words of a line that ends by running tandem, itself or by cargo.
+/// The words of a line that runs tandem, directly or through cargo.
 fn tandem_command(line: &str) -> Option<Vec<String>> {
     let mut words = shlex::split(line.rsplit(" | ").next()?)?;
     if words.first().is_some_and(|word| word == "cargo") {
@@ -263,14 +263,14 @@ fn all_commands_are_documented() {
     assert!(missing.is_empty(), "not mentioned anywhere: {missing:?}");
 }
 
-/// Messages that a library or the system words.
+/// Messages worded by a library or the system.
 const WORDED_BY_OTHERS: [&str; 2] = [
     "invalid peer certificate: UnknownIssuer", // rustls
     "connection refused",                      // the system
 ];
 
-/// The messages that have a remedy: in a table of a page as `| *message* |` or `| "message"`, in Neovim's help between
-/// quotation marks in a line without indentation.
+/// The messages that have a remedy: in a table of a page as `| *message* |` or `| "message"`; in Neovim's help, in
+/// quotation marks on an unindented line.
 fn quoted_messages(page: &str) -> Vec<&str> {
     let mut found: Vec<_> = page.lines().filter_map(quoted_in_a_row).collect();
     if let Some((_, help)) = page.split_once("*tandem-troubleshooting*") {
@@ -318,7 +318,7 @@ fn quoted_messages_are_printed() {
     assert!(!is_printed("the key was refused"), "the check can fail");
 }
 
-/// The sources in a folder, with texts that stand in several lines joined.
+/// The sources in a folder, with texts that span lines joined.
 fn source_text(folder: &Path) -> String {
     let mut text = String::new();
     for entry in fs::read_dir(folder).unwrap() {

@@ -1,6 +1,6 @@
-//! A client of the server: writes real frames into a pipe, reads real frames from another, and never sleeps.
+//! A client of the server that writes real frames into a pipe, reads real frames from another, and never sleeps.
 //!
-//! Dropping it ends the server and fails the test when the server did not end well or a request was never answered.
+//! Dropping it ends the server, and fails the test if the server did not exit cleanly or a request was never answered.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
@@ -13,19 +13,19 @@ use serde_json::{Value, json};
 use tandem::config::Environment;
 use tandem::server::{Ended, Transport};
 
-/// How long anything may take before the test fails.
+/// How long to wait for anything before the test fails.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Polls until something holds; fails when it never does. The only clock of these tests: how long it takes is no result.
+/// Polls until a condition holds; fails if it never does. These tests' only clock: how long it takes is not a result.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < PATIENCE, "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(1)); // the cores are for what it waits for
+        std::thread::sleep(Duration::from_millis(1)); // leave the cores to the process it waits for
     }
 }
 
-/// Does something with each item, so many at a time, in their order; the results come as they were ready.
+/// Applies a function to each item, this many at a time, in order; results are returned in the order they complete.
 pub fn side_by_side<T: Send, R: Send>(
     many: usize,
     items: Vec<T>,
@@ -51,7 +51,7 @@ pub fn call(id: &str, name: &str, arguments: Value) -> Value {
     json!({ "call": { "id": id, "name": name, "arguments": arguments } })
 }
 
-/// Answers a permission request or a question with the option of this id.
+/// Answers a permission request or a question with the option that has this ID.
 pub fn choose(client: &mut Client, request: &Value, option: &str) {
     client.respond(
         request,
@@ -67,7 +67,7 @@ pub struct World {
 }
 
 impl World {
-    /// A world whose model plays `script` (the JSON form of a rehearsal).
+    /// A world whose model follows `script` (a rehearsal in JSON).
     pub fn new(script: Value) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -108,19 +108,19 @@ impl World {
         self.model.rehearsal()
     }
 
-    /// Waits for something of the model's.
+    /// Waits for an event of the model.
     pub fn wait<T>(&self, what: impl Future<Output = T>) -> T {
         self.runtime
             .block_on(async { tokio::time::timeout(PATIENCE, what).await })
             .expect("the model waits in vain")
     }
 
-    /// A client that has shaken hands and says it speaks ACP.
+    /// A client that has initialized the connection as an ACP client.
     pub fn client(&self) -> Client {
         self.client_with(json!({ "experimental": { "tandem": {} } }))
     }
 
-    /// A client that has shaken hands with these capabilities.
+    /// A client that has initialized the connection with these capabilities.
     pub fn client_with(&self, capabilities: Value) -> Client {
         let mut client = self.stranger();
         client.shake_hands(self.handshake(capabilities));
@@ -134,12 +134,12 @@ impl World {
             "workspaceFolders": [{ "uri": folder.trim_end_matches('/'), "name": "w" }] })
     }
 
-    /// A client that has said nothing yet.
+    /// A client that has sent nothing yet.
     pub fn stranger(&self) -> Client {
         self.stranger_on(Transport::Lsp, &self.environment())
     }
 
-    /// A client of the line protocol that has said nothing yet.
+    /// A client of the line protocol that has sent nothing yet.
     pub fn acp(&self) -> Client {
         self.stranger_on(Transport::Acp, &self.environment())
     }
@@ -172,24 +172,24 @@ impl World {
 
 pub struct Client {
     transport: Transport,
-    /// What it announced that it can do.
+    /// The capabilities it announced.
     offered: Value,
     writer: Option<PipeWriter>,
     frames: Receiver<Value>,
-    /// What was read and not asked for yet.
+    /// Messages received but not requested yet.
     pub seen: VecDeque<Value>,
-    /// The requests without an answer, by id.
+    /// The pending requests, by ID.
     open: BTreeMap<i64, String>,
-    /// The ids of all answers that came.
+    /// The IDs of all responses received.
     answered: HashSet<String>,
     last_id: i64,
-    /// The server's task, where the server is one of this process.
+    /// The server's task, if the server runs in this process.
     server: Option<(
         tokio::task::JoinHandle<std::io::Result<Ended>>,
         tokio::runtime::Handle,
     )>,
     reader: Option<std::thread::JoinHandle<()>>,
-    /// Taken between two frames: while somebody else has it, nothing more is read.
+    /// Locked between two frames: while it is held elsewhere, nothing more is read.
     reading: Arc<Mutex<()>>,
 }
 
@@ -223,14 +223,14 @@ impl Client {
         }
     }
 
-    /// Says `initialize` and `initialized`.
+    /// Sends `initialize` and `initialized`.
     pub fn shake_hands(&mut self, params: Value) {
         let answer = self.call("initialize", params);
         assert_eq!(answer["result"]["serverInfo"]["name"], "tandem", "{answer}");
         self.notify("initialized", json!({}));
     }
 
-    /// While this is locked, the client reads nothing more than the message it is waiting for.
+    /// While this is locked, the client reads nothing beyond the message it is waiting for.
     pub fn reading(&self) -> Arc<Mutex<()>> {
         Arc::clone(&self.reading)
     }
@@ -254,7 +254,7 @@ impl Client {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
     }
 
-    /// Sends a request and gives its id.
+    /// Sends a request and returns its ID.
     pub fn ask(&mut self, method: &str, params: Value) -> i64 {
         if method == "initialize" {
             let field = if self.transport == Transport::Lsp {
@@ -272,20 +272,20 @@ impl Client {
         self.last_id
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its result.
     pub fn call(&mut self, method: &str, params: Value) -> Value {
         let id = self.ask(method, params);
         self.answer(id)
     }
 
-    /// The answer to a request.
+    /// The response to a request.
     pub fn answer(&mut self, id: i64) -> Value {
         let answer = self.find(|message| message["id"] == id && message.get("method").is_none());
         self.close(&answer);
         answer
     }
 
-    /// A request has its answer.
+    /// A request has been answered.
     pub fn close(&mut self, answer: &Value) {
         if let Some(method) = answer["id"].as_i64().and_then(|id| self.open.remove(&id)) {
             schema::check_answer(&method, answer);
@@ -296,23 +296,23 @@ impl Client {
         }
     }
 
-    /// Answers a request of the server.
+    /// Answers a request from the server.
     pub fn respond(&mut self, request: &Value, result: Value) {
         self.send(&json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }));
     }
 
-    /// The next message of that method.
+    /// The next message with that method.
     pub fn next(&mut self, method: &str) -> Value {
         self.find(|message| message["method"] == method)
     }
 
-    /// The next update of a kind.
+    /// The next update of this kind.
     pub fn update(&mut self, kind: &str) -> Value {
         let message = self.find(|message| message["params"]["update"]["sessionUpdate"] == kind);
         message["params"]["update"].clone()
     }
 
-    /// The first message, seen or to come, that fits; the others stay for later.
+    /// The first message, received or to come, that matches; the others are kept for later.
     pub fn find(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         if let Some(index) = self.seen.iter().position(&fits) {
             return self.seen.remove(index).unwrap();
@@ -329,7 +329,7 @@ impl Client {
         );
     }
 
-    /// The next message; `None` when the server has ended.
+    /// The next message; `None` once the server has ended.
     pub fn receive(&mut self) -> Option<Value> {
         match self.frames.recv_timeout(PATIENCE) {
             Ok(message) => {
@@ -343,7 +343,7 @@ impl Client {
         }
     }
 
-    /// It is what the protocol says, and no second answer.
+    /// Checks that a response conforms to the protocol and is the only one.
     fn check(&mut self, message: &Value) {
         schema::check_message(message);
         let is_request = message.get("method").is_some() && message.get("id").is_some();
@@ -360,7 +360,7 @@ impl Client {
         }
     }
 
-    /// Starts a session in the world's folder.
+    /// Starts a session in the world's directory.
     pub fn session(&mut self, world: &World) -> String {
         let answer = self.call(
             "session/new",
@@ -372,7 +372,7 @@ impl Client {
             .to_owned()
     }
 
-    /// Asks a question in a session and gives the request's id.
+    /// Sends a prompt to a session and returns the request's ID.
     pub fn prompt(&mut self, session: &str, text: &str) -> i64 {
         self.ask(
             "session/prompt",
@@ -385,7 +385,7 @@ impl Client {
         self.notify("textDocument/didOpen", json!({ "textDocument": document }));
     }
 
-    /// All text of the answer among what was seen.
+    /// All answer text received so far.
     pub fn text(&self) -> String {
         let chunks = self
             .seen
@@ -401,7 +401,7 @@ impl Client {
         self.writer = None;
     }
 
-    /// Closes the input and gives how the server ended.
+    /// Closes the input and returns how the server ended.
     pub fn end(&mut self) -> Ended {
         self.hang_up();
         let (server, runtime) = self.server.take().expect("ended once");

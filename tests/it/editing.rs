@@ -21,7 +21,7 @@ fn allow(client: &mut Client) -> Value {
     question["params"].clone()
 }
 
-/// Takes the server's edit and plays it back as an editor does: the change first, then the answer.
+/// Receives the server's edit and responds like an editor: the change first, then the answer.
 fn apply(client: &mut Client, uri: &str, text: &str) -> Value {
     let request = client.next("workspace/applyEdit");
     let change = &request["params"]["edit"]["documentChanges"][0];
@@ -130,11 +130,11 @@ fn a_diff_is_shown_while_the_arguments_stream() {
     assert_eq!(world.read("new.txt"), "first line\nsecond line\n");
 }
 
-/// What the model writes. A preview that is cut ends in the middle of `readonly`.
+/// What the model writes. A truncated preview ends in the middle of `readonly`.
 const CLASS: &str = "class Shop {\n  constructor(private readonly stock: Stock) {}\n}\n";
 
-/// An answer of calls, each with its id, its name and its arguments as they stream. The stream stops at a gate with the
-/// name of the call where `|` is in them.
+/// An answer of calls, each with its ID, name and streamed arguments. The stream stops at each `|` in them, at a gate with
+/// the name of the call.
 fn streamed(calls: &[(&str, &str, String)]) -> Value {
     let chunk = |delta: Value, finish: Value| {
         let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
@@ -158,7 +158,7 @@ fn streamed(calls: &[(&str, &str, String)]) -> Value {
     steps.into()
 }
 
-/// The next update of a call that fits.
+/// The next matching update of a call.
 fn update(client: &mut Client, call: &str, fits: impl Fn(&Value) -> bool) -> Value {
     let message = client.find(|message| {
         let update = &message["params"]["update"];
@@ -169,7 +169,7 @@ fn update(client: &mut Client, call: &str, fits: impl Fn(&Value) -> bool) -> Val
     message["params"]["update"].clone()
 }
 
-/// Waits until the beginning of a call's change is shown, and lets the rest of its arguments come.
+/// Waits until the beginning of a call's change is shown, then lets the rest of its arguments arrive.
 fn pass(world: &World, client: &mut Client, call: &str) {
     let shown = update(client, call, |update| {
         update["content"][0]["type"] == "diff"
@@ -238,7 +238,7 @@ fn calls_that_wait_are_shown_whole() {
 
 #[test]
 fn calls_that_cannot_work_are_shown_whole_or_not_at_all() {
-    // The file has not been read, so that it may not be replaced. Of the edits, the second matches nothing.
+    // The file has not been read, so it may not be replaced. Of the edits, the second matches nothing.
     let class = json!(CLASS).to_string();
     let (begun, rest) = class.split_at(class.find("ly stock").unwrap());
     let write = format!(r#"{{"path":"a.ts","content":{begun}|{rest}}}"#);
@@ -375,8 +375,8 @@ fn outside_paths_are_reported_to_the_model() {
     assert!(messages.contains("unknown tool"), "{messages}");
 }
 
-/// A patch that deletes a file and adds it again replaces its text, whatever else stands between; the other way around it
-/// says two things about one file.
+/// A patch that deletes a file and adds it again replaces its text, whatever comes between; in the opposite order it
+/// contradicts itself about one file.
 #[test]
 fn a_file_that_a_patch_deletes_and_adds_is_replaced() {
     let section = |words: &str| match words.split_once(' ') {
@@ -422,7 +422,7 @@ fn a_file_that_a_patch_deletes_and_adds_is_replaced() {
     }
 }
 
-/// The text of git's diff is applied, and the model hears that its permissions were not.
+/// The text of git's diff is applied, and the model learns that the permissions were not.
 #[test]
 fn permissions_in_a_diff_are_left_alone_and_said() {
     let text = "--- a/run.sh\n+++ b/run.sh\n@@ -1 +1 @@\n-echo a\n+echo b\n";

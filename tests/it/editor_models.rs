@@ -1,4 +1,4 @@
-//! The models of the editor itself, asked over its own connection.
+//! The editor's own models, requested over its connection.
 
 use serde_json::{Value, json};
 use tandem::server::Transport;
@@ -15,7 +15,7 @@ fn editor(world: &World, has_models: bool) -> Client {
     client
 }
 
-/// The next request for a chunk; requests for the list are answered on the way.
+/// The next request for a chunk; requests for the list are answered along the way.
 fn next(client: &mut Client) -> Value {
     loop {
         let request = client.find(|message| {
@@ -30,7 +30,7 @@ fn next(client: &mut Client) -> Value {
     }
 }
 
-/// Answers a request for an answer with these deltas; gives the request.
+/// Answers a request for a completion with these deltas; returns the request.
 fn answer(client: &mut Client, deltas: &[Value]) -> Value {
     let first = next(client);
     let id = first["params"]["id"].clone();

@@ -1,10 +1,10 @@
-//! Line endings of a file stay as they are, line by line, whatever a model writes and with whatever tool.
+//! A file's line endings are preserved, line by line, whatever a model writes and with whatever tool.
 
 use serde_json::{Value, json};
 
 use crate::driver::{World, call};
 
-/// Numbers that look like any, the same each time.
+/// Pseudo-random numbers, the same each time.
 struct Numbers(u64);
 
 impl Numbers {
@@ -26,8 +26,8 @@ fn file(endings: &[&str]) -> String {
     lines.concat()
 }
 
-/// A call of one of the tools that changes the lines `from..to` to `new` (all of one kind of ending), and what the file is
-/// then: lines that stay have their ending, new ones that of the line they replace or follow.
+/// A call of one of the tools that changes the lines `from..to` to `new` (all with one kind of ending), and the expected
+/// file: unchanged lines keep their endings, new ones take that of the line they replace or follow.
 fn change(
     id: &str,
     path: &str,
@@ -113,7 +113,7 @@ fn each_line_keeps_its_ending() {
     assert!(wrong.is_empty(), "{}: {wrong:#?}", wrong.len());
 }
 
-/// Plays these calls in one turn in mode `edit`, each on a file of its own, and gives their results.
+/// Makes these calls in one turn in mode `edit`, each on its own file, and returns their results.
 fn results(texts: &[(String, &str)], calls: Vec<Value>) -> (World, Vec<String>) {
     let world = World::new(json!([
         texts

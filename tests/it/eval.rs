@@ -1,4 +1,4 @@
-//! `cargo bench --bench eval`: tasks that are played with a model, and the figures that result.
+//! `cargo bench --bench eval`: tasks run with a model, and the resulting figures.
 
 #[path = "../../benches/eval/mod.rs"]
 mod suite;
@@ -11,7 +11,7 @@ use tandem::config::Environment;
 
 use crate::driver::{World, side_by_side};
 
-/// What a run of the evaluation left behind.
+/// The results of an evaluation run.
 struct Output {
     /// Whether all tasks passed.
     passed: bool,
@@ -19,10 +19,10 @@ struct Output {
     stderr: String,
 }
 
-/// Plays tasks with the scripted model, with nothing of the person who runs the tests.
+/// Runs tasks with the scripted model, without anything from the user who runs the tests.
 fn evaluate(world: &World, arguments: &[&str]) -> Output {
     let args = suite::Args::parse_from(["eval", "--model", "scripted"].iter().chain(arguments));
-    // The compiler itself: what rustup puts into the path needs the person's home.
+    // The compiler itself: the one rustup puts on PATH needs the user's home.
     let compiler = std::process::Command::new("rustc")
         .args(["--print", "sysroot"])
         .output()
@@ -57,7 +57,7 @@ fn call(name: &str, arguments: Value) -> Value {
     json!([{ "call": { "id": "c1", "name": name, "arguments": arguments } }])
 }
 
-/// What was written into the folder of results.
+/// The files in the results directory.
 fn results(world: &World) -> Value {
     serde_json::from_str(&world.read("out/results.json")).unwrap()
 }
@@ -184,7 +184,7 @@ fn exercises_get_a_second_try_with_test_output() {
     assert_eq!(outcome["task"], "python/leap");
 }
 
-/// A task of the smoke suite, calls that solve it with the answer after them, and calls that do not.
+/// A task of the smoke suite, calls that solve it followed by the answer, and calls that don't.
 type Played = (
     &'static str,
     Vec<Value>,
@@ -337,7 +337,7 @@ fn played() -> Vec<Played> {
     ]
 }
 
-/// The tasks that were played, and whether each was done.
+/// The tasks that were run, and whether each passed.
 fn tasks(out: &Value) -> Vec<(String, bool)> {
     let outcomes = out["outcomes"].as_array().unwrap();
     outcomes

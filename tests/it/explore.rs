@@ -13,12 +13,12 @@ fn grep(id: &str) -> Value {
     call(id, "grep", json!({ "pattern": "limit" }))
 }
 
-/// What an answer is said to have used.
+/// The usage reported for an answer.
 fn used(input: u64, output: u64) -> Value {
     json!({ "usage": { "prompt_tokens": input, "completion_tokens": output, "cost": 0.25 } })
 }
 
-/// A client with these options, and a session in mode `auto`, so that nobody is asked what a mode may decide.
+/// A client with these options, and a session in mode `auto`, so that nobody is asked where the mode may decide.
 fn session_with(world: &World, options: Value) -> (Client, String) {
     let mut client = world.stranger();
     let mut hello = world.handshake(json!({ "experimental": { "tandem": {} } }));
@@ -30,14 +30,14 @@ fn session_with(world: &World, options: Value) -> (Client, String) {
     (client, session)
 }
 
-/// Plays a turn to its end.
+/// Runs a turn to its end.
 fn turn(client: &mut Client, session: &str) {
     let id = client.prompt(session, "Where are limits?");
     let answer = client.answer(id);
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
 }
 
-/// The last update of each field of a call.
+/// The latest value of each field of a call.
 fn shown(client: &Client, call_id: &str) -> Value {
     let mut shown = json!({});
     for message in &client.seen {
@@ -131,7 +131,7 @@ fn what_an_explorer_read_is_not_reported_when_it_changes() {
     );
 }
 
-/// Whatever the limits are, they are passed by one answer at most: the last one, which may not call.
+/// Whatever the limits are, they are exceeded by one answer at most: the last one, which may not make calls.
 #[test]
 fn no_limit_is_passed_by_more_than_one_answer() {
     for (limits, calls_in_each, tokens_in_each, answers) in [
@@ -147,7 +147,7 @@ fn no_limit_is_passed_by_more_than_one_answer() {
         (json!({}), 3, 100, 5),
     ] {
         let mut script = vec![json!([explore("c1", "Where?")])];
-        // It never stops by itself, and calls where it may not.
+        // It never stops by itself, and makes calls where it may not.
         for answer in 0..20 {
             let mut steps = vec![json!({ "text": format!("Answer {answer}.") })];
             for number in 0..calls_in_each {
@@ -229,7 +229,7 @@ fn two_explorers_run_at_a_time() {
     let model = world.rehearsal();
     for (gate, so_far) in [("one", 3), ("two", 3), ("three", 4), ("four", 5)] {
         world.wait(model.waiting_at(if gate == "one" { "two" } else { gate }));
-        // All that could start has: a change of mode is answered after it.
+        // Everything that could start has started: the mode change is answered after it.
         let mode = json!({ "sessionId": session, "modeId": "ask" });
         client.call("session/set_mode", mode);
         assert_eq!(model.requests().len(), so_far, "{gate}");
@@ -280,7 +280,7 @@ fn explorers_at_the_same_time_show_each_what_it_has_read() {
     client.answer(id);
 }
 
-/// Rules for reading hold, and what they would ask the person about is refused: nobody waits for an explorer.
+/// Rules for reading apply, and calls that would require approval are refused: nobody answers a sub-agent's requests.
 #[test]
 fn explorers_read_what_the_session_may_read() {
     let read = |id: &str, path: &str| call(id, "read_file", json!({ "path": path }));
@@ -330,7 +330,7 @@ fn explorers_read_what_the_session_may_read() {
     assert_eq!(client.seen.iter().find(is_question), None);
 }
 
-/// What stands in a file is no call, neither when the explorer writes it nor when the model does that asked.
+/// A call quoted from a file never runs, neither when the sub-agent writes it nor when the model repeats it.
 #[test]
 fn what_explorers_read_never_becomes_a_call() {
     for planted in [
@@ -422,7 +422,7 @@ fn explorations_survive_a_restart() {
     );
 }
 
-/// A client with sessions of sub-agents sees what an explorer does in one; others see one call.
+/// A client with sub-agent sessions sees a sub-agent's work in one; others see one call.
 #[test]
 fn explorers_are_sessions_where_a_client_has_subagents() {
     for has_subagents in [true, false] {

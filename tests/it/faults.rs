@@ -7,9 +7,9 @@ use tandem::server::Transport;
 
 use crate::driver::{Client, World, call};
 
-/// A base URL on this machine where nobody listens.
+/// A base URL on this machine on which nothing listens.
 pub fn dead_address() -> String {
-    // A listener that is gone leaves a port behind that nobody is given for a while.
+    // The port of a closed listener is not reassigned for a while.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -30,7 +30,7 @@ fn status(code: u16, retry_after: &str, body: Value) -> Value {
     json!([{ "status": code, "headers": { "Retry-After": retry_after }, "body": body }])
 }
 
-/// Asks and gives the error that is the answer.
+/// Sends a prompt and returns the error that answers it.
 fn fails(client: &mut Client, session: &str) -> Value {
     let id = client.prompt(session, "hi");
     let answer = client.answer(id);
@@ -38,18 +38,18 @@ fn fails(client: &mut Client, session: &str) -> Value {
     answer["error"].clone()
 }
 
-/// Asks and gets an answer.
+/// Sends a prompt and expects an answer.
 fn works(client: &mut Client, session: &str) {
     let id = client.prompt(session, "hi");
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
 }
 
-/// What the model was told about its calls, in its request number `n`.
+/// The results of its calls that the model received in its request number `n`.
 fn told(world: &World, n: usize) -> String {
     world.rehearsal().requests()[n]["messages"].to_string()
 }
 
-/// The words that a status line has shown, in order.
+/// The words a status line has shown, in order.
 fn shown(client: &Client) -> Vec<String> {
     let statuses = client
         .seen

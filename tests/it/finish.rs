@@ -1,4 +1,4 @@
-//! The end of a turn: what got worse since the prompt is fixed, returned to the model or named, based on reports of the
+//! The end of a turn: new problems since the prompt are fixed, returned to the model or named, based on reports of the
 //! current text.
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use crate::driver::{Client, World, call};
 
 const IMPORT: &str = "import { log } from \"./log\";\n";
 
-/// What a checker says of a text: line, message.
+/// What a checker reports for a text: line, message.
 fn problems(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (row, line) in text.lines().enumerate() {
@@ -31,7 +31,7 @@ fn at(line: usize) -> Value {
     json!({ "start": at, "end": at })
 }
 
-/// How an editor answers a question about settled diagnostics: versions of the documents, and what is shown.
+/// An editor's response to a request for settled diagnostics: versions of the documents, and the problems shown.
 type Reports = dyn FnMut(i32, Vec<(usize, String)>) -> (Value, Vec<(usize, String)>);
 
 /// An editor with one language server, which shows its documents.
@@ -41,7 +41,7 @@ struct Desk<'a> {
     session: String,
     texts: BTreeMap<String, (i32, String)>,
     reports: Box<Reports>,
-    /// What the language server was asked to fix.
+    /// The quick fixes requested from the language server.
     fixes: usize,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Desk<'a> {
         &self.texts[&self.world.uri(name)].1
     }
 
-    /// Plays the editor until the prompt is answered.
+    /// Acts as the editor until the prompt is answered.
     fn ask(&mut self, prompt: &str) {
         let prompt = self.client.prompt(&self.session, prompt);
         self.play(prompt);
@@ -152,7 +152,7 @@ impl<'a> Desk<'a> {
             .respond(request, json!({ "documents": documents }));
     }
 
-    /// Prefers to import what is missing, and to delete the line of a type error.
+    /// Prefers to import a missing name, and to delete the line of a type error.
     fn fix(&mut self, request: &Value) {
         let params = &request["params"];
         assert_eq!(params["preferred"], true, "{request}");
@@ -198,7 +198,7 @@ fn edit(old: &str, new: &str) -> Value {
     )])
 }
 
-/// What the model read last in its n-th request.
+/// The last message in the model's n-th request.
 fn read(world: &World, request: usize) -> String {
     let requests = world.rehearsal().requests();
     let messages = requests[request]["messages"].as_array().unwrap();
@@ -358,7 +358,7 @@ fn a_report_of_an_older_text_is_never_believed() {
         seed ^= seed << 17;
         usize::try_from(seed % 1_000_003).unwrap() % below
     };
-    // Of each play: whether the edit brings a problem, and how the editor reports it.
+    // For each run: whether the edit introduces a problem, and how the editor reports it.
     let plays: Vec<(bool, usize)> = (0..PLAYS).map(|_| (random(2) == 0, random(5))).collect();
     let line = |number: usize| match number.checked_sub(1) {
         Some(play) if plays[play].0 => format!("x{number} = 1 + nil"),

@@ -1,10 +1,9 @@
-//! git as the tests run it: with an identity of its own, and regardless of what this machine or its user has
-//! configured.
+//! git as the tests run it: with its own identity, ignoring the configuration of this machine and its user.
 
 use std::path::Path;
 use std::process::Command;
 
-/// An identity, and no configuration but the repository's: without the first a clean machine cannot commit.
+/// An identity, and no configuration except the repository's: without the former, a clean machine cannot commit.
 const SETTINGS: [(&str, &str); 6] = [
     ("GIT_AUTHOR_NAME", "a"),
     ("GIT_AUTHOR_EMAIL", "a@b"),
@@ -14,23 +13,23 @@ const SETTINGS: [(&str, &str); 6] = [
     ("GIT_CONFIG_NOSYSTEM", "1"),
 ];
 
-/// git in a folder, with these arguments, to its good end.
+/// Runs git in a folder with these arguments; it must succeed.
 pub fn git(folder: &Path, arguments: &[&str]) {
     succeed(started("git", folder).args(arguments));
 }
 
-/// What git prints with these arguments.
+/// Git's output for these arguments.
 pub fn printed(folder: &Path, arguments: &[&str]) -> String {
     let done = started("git", folder).args(arguments).output().unwrap();
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// A line of shell that uses git, to its good end.
+/// Runs a line of shell that uses git; it must succeed.
 pub fn shell(folder: &Path, line: &str) {
     succeed(started("sh", folder).args(["-ec", line]));
 }
 
-/// What git says of the repository that a folder is in: its state, its history, and whether all of it is there.
+/// What git reports about a folder's repository: its state, its history, and whether it is complete.
 pub fn told(folder: &Path) -> String {
     let line = "git for-each-ref; git log --all --oneline --stat; git status --branch --porcelain; git stash list; \
         git fsck --full --strict --no-dangling; git config --list --local";

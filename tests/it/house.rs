@@ -1,7 +1,7 @@
 //! The rules that no compiler checks: which module may use which, how long files may be, and duplicated code.
 //! `src/README.md` and `CONTRIBUTING.md` state them; here they are enforced.
 //!
-//! Each check is a function of source text, and a test beside it proves on bad samples that it can fail.
+//! Each check is a function of source text; a test beside it proves on bad samples that it can fail.
 
 mod copies;
 mod imports;
@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use imports::Import;
 use source::Source;
 
-/// What each top-level module may use of ours, besides itself, `text` and `domain`. A re-export is looked through: what counts is
-/// where an item is defined.
+/// The modules that each top-level module may use, besides itself, `text` and `domain`. Re-exports are resolved: the module
+/// that defines an item counts.
 const MAY_IMPORT: [(&str, &[&str]); 18] = [
     ("lib", &[]),
     ("text", &[]),
@@ -81,7 +81,7 @@ const MAY_IMPORT: [(&str, &[&str]); 18] = [
     ("main", &["cli"]),
 ];
 
-/// The most lines of a file, tests left out. Clippy limits functions (`clippy.toml`), but not files.
+/// The maximum number of lines of a file, excluding tests. Clippy limits functions (`clippy.toml`), but not files.
 const FILE_MAX: usize = 600;
 
 /// Pairs of places with the same code.
@@ -114,7 +114,7 @@ fn sources_follow_the_rules() {
     assert!(problems.is_empty(), "{problems:#?}");
 }
 
-/// Files of `tests/it` that may look at a clock, and why.
+/// Files of `tests/it` that may use a clock, and why.
 const CLOCKS: [(&str, &str); 4] = [
     (
         "driver.rs",
@@ -202,7 +202,7 @@ fn the_invariants_of_the_map_name_tests_that_exist() {
     );
 }
 
-/// The tests that the list items of `## Invariants` name after `Test:` or `Tests:`.
+/// The tests that the items of `## Invariants` name after `Test:` or `Tests:`.
 fn tests_of_invariants(map: &str) -> Vec<String> {
     let section = map
         .split("\n## Invariants")
@@ -231,7 +231,7 @@ fn is_described(source: &Source) -> bool {
     source.text.starts_with("//!") || source.text.starts_with("#![doc")
 }
 
-/// The imports that the table does not allow: what is written where, and which file defines it.
+/// The imports that the table does not allow: where each is written, and which file defines its item.
 fn forbidden(sources: &[Source], imports: &BTreeSet<Import>) -> Vec<String> {
     let table: BTreeMap<_, _> = MAY_IMPORT.into_iter().collect();
     let is_wrong = |import: &&Import| {
@@ -259,7 +259,7 @@ fn forbidden(sources: &[Source], imports: &BTreeSet<Import>) -> Vec<String> {
     found.collect()
 }
 
-/// The import cycles inside each module. A module and its own parts may use each other: they are one concept.
+/// The import cycles inside each module. A module and its submodules may use each other: they are one unit.
 fn circles(sources: &[Source], imports: &BTreeSet<Import>) -> Vec<Vec<String>> {
     let is_edge = |import: &&Import| {
         let (from, to) = (&sources[import.from], &sources[import.to]);

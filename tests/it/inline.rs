@@ -1,4 +1,4 @@
-//! Edits in place: one request without tools, streamed, and stopped where it is cancelled.
+//! Edits in place: one request without tools, streamed, and stopped immediately when cancelled.
 
 use serde_json::{Value, json};
 
@@ -131,7 +131,7 @@ fn last_messages(world: &World) -> Vec<Value> {
         .clone()
 }
 
-/// The updates that show the edit: who asked for it in which turn, and what changed.
+/// The updates that show the edit: who requested it in which turn, and what changed.
 fn shown(client: &mut Client) -> (Value, Value) {
     let asked = client.update("user_message_chunk");
     let edited = client.find(|message| {

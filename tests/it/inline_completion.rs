@@ -31,7 +31,7 @@ fn client(world: &World, provider: &str, completion: Value) -> Client {
     client
 }
 
-/// A client of a server that completes with a model of this provider, and a document.
+/// A client of a server that completes with this provider's model, and an open document.
 fn opened(script: Value, provider: &str) -> (World, Client, String) {
     let world = World::new(script);
     let model = format!("{provider}/qwen2.5-coder");
@@ -54,12 +54,12 @@ fn ask_at(client: &mut Client, uri: &str, character: u32, trigger: u32) -> i64 {
     client.ask("textDocument/inlineCompletion", params)
 }
 
-/// Asks as an editor does while somebody types.
+/// Requests a completion as an editor does while somebody types.
 fn ask(client: &mut Client, uri: &str, character: u32) -> i64 {
     ask_at(client, uri, character, 2)
 }
 
-/// What is suggested; empty if nothing is.
+/// The suggested text; empty if there is none.
 fn suggested(client: &mut Client, id: i64) -> String {
     let answer = client.answer(id);
     let items = answer["result"]["items"]
@@ -291,7 +291,7 @@ fn a_failure_is_reported_once_and_followed_by_a_pause() {
     let paused = ask(&mut client, &uri, 11);
     assert_eq!(suggested(&mut client, paused), "");
     assert_eq!(world.rehearsal().requests().len(), 1);
-    // Who asks explicitly gets another try.
+    // An explicit request is tried again.
     let invoked = ask_at(&mut client, &uri, 12, 1);
     assert_eq!(suggested(&mut client, invoked), "");
     assert_eq!(world.rehearsal().requests().len(), 2);

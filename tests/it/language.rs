@@ -1,4 +1,4 @@
-//! `code`: the editor's language servers, asked by `_tandem/language`; what they change is an edit like any other.
+//! `code`: the editor's language servers, queried through `_tandem/language`; their changes are edits like any others.
 
 use serde_json::{Value, json};
 
@@ -20,14 +20,14 @@ const ALL: [&str; 13] = [
     "format",
 ];
 
-/// A client whose editor answers these operations.
+/// A client whose editor supports these operations.
 fn knowing(world: &World, operations: &[&str]) -> Client {
     world.client_with(
         json!({ "experimental": { "tandem": { "_meta": { "tandem.language": operations } } } }),
     )
 }
 
-/// A model that asks this and then ends.
+/// A model that makes this query and then ends.
 fn asking(arguments: Value) -> World {
     let call = json!([{ "call": { "id": "c1", "name": "code", "arguments": arguments } }]);
     World::new(json!([call, [{ "text": "I see." }]]))
@@ -37,7 +37,7 @@ fn range(line: u32, from: u32, to: u32) -> Value {
     json!({ "start": { "line": line, "character": from }, "end": { "line": line, "character": to } })
 }
 
-/// What the model was told of its call.
+/// The result of its call, as the model received it.
 fn result(world: &World) -> String {
     let last = world.rehearsal().requests().last().unwrap()["messages"]
         .as_array()
@@ -57,7 +57,7 @@ fn in_mode(client: &mut Client, world: &World, mode: &str) -> String {
     session
 }
 
-/// Two files with three places of `total`, and the rename of them to `sum`.
+/// Two files with three occurrences of `total`, and the edit that renames them to `sum`.
 fn renamed(world: &World) -> Value {
     world.write("a.rs", "fn total() {}\n");
     world.write("b.rs", "// größer: total\nfn main() { total(); }\n");

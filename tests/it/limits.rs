@@ -1,4 +1,4 @@
-//! How much all turns of a session together may use: the person is asked as at the limits of one turn, even in another
+//! Limits on all turns of a session together: the person is asked as at the limits of one turn, even in another
 //! process.
 
 use serde_json::json;

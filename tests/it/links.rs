@@ -1,4 +1,4 @@
-//! Symbolic links in patches: what deletes or moves one leaves its target alone, and what writes through one writes the
+//! Symbolic links in patches: deleting or moving a link leaves its target alone, and writing through one writes the
 //! target or is refused.
 
 use std::os::unix::fs::symlink;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::driver::{Client, World, call};
 
-/// A link by what it leads to; `OUT` is a folder outside the workspace.
+/// A link by its target; `OUT` is a folder outside the workspace.
 const LINKS: [&str; 9] = [
     "file",
     "./file",
@@ -31,7 +31,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// A link in a workspace whose model sends this patch, in which `LINK` is its name.
+    /// A link in a workspace whose model sends this patch; `LINK` in it is the link's name.
     fn new(name: &'static str, leads: &str, patch: &str) -> Self {
         let out = tempfile::tempdir().unwrap();
         let patch = patch.replace("LINK", name);
@@ -50,7 +50,7 @@ impl Scene {
         Self { world, out, leads }
     }
 
-    /// Plays the turn; gives what the model was told, and the session.
+    /// Runs the turn; returns the results the model received, and the session.
     fn play(&self) -> (Client, String, String) {
         let mut client = self.world.client();
         let session = client.session(&self.world);
@@ -74,7 +74,7 @@ impl Scene {
         std::fs::read_link(self.world.path().join(name)).ok()
     }
 
-    /// What the link can lead to is as it was.
+    /// Whatever the link can resolve to is unchanged.
     fn check_targets(&self, what: &str) {
         for file in ["file", "folder/file"] {
             assert_eq!(self.world.read(file), "old\n", "{what}");
@@ -157,7 +157,7 @@ fn what_writes_through_a_link_writes_its_target_or_is_refused() {
     }
 }
 
-/// What happens to a link and to files in one patch is undone together; a link that has a protected name asks.
+/// All effects of one patch on a link and on files are undone together; a link with a protected name requires approval.
 #[test]
 fn links_and_files_go_together() {
     let patch = "*** Delete File: LINK\n*** Update File: file\n@@\n-old\n+new\n*** Delete File: folder/file\n";

@@ -12,7 +12,7 @@ use crate::program::{Output, finish, finish_with};
 
 const KEY: &str = "sk-CANARY-0123456789";
 
-/// A provider whose endpoint accepts this key alone.
+/// A provider whose endpoint accepts only this key.
 fn provider(world: &World) {
     let port = loopback::listen(|request, stream| {
         if request.header("authorization") != Some(&format!("Bearer {KEY}")) {
@@ -52,12 +52,12 @@ fn tandem(world: &World, arguments: &[&str]) -> Command {
     command
 }
 
-/// Says these lines to `tandem`.
+/// Sends these lines to `tandem`.
 fn dialog(world: &World, arguments: &[&str], lines: &[&str]) -> Output {
     finish_with(&mut tandem(world, arguments), &lines.join("\n"))
 }
 
-/// The files below a folder in which the key is.
+/// The files below a folder that contain the key.
 fn with_the_key(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
@@ -155,7 +155,7 @@ fn the_key_of_a_former_provider_is_named_and_removed() {
     assert_eq!(out(&["logout", "work"]).stdout, "removed the key of work\n");
     assert_eq!(with_the_key(&world.home()), ["other"]);
 
-    // Without a model, too.
+    // Even without a model.
     let config = world.read(".home/config.toml");
     world.write(
         ".home/config.toml",
@@ -196,7 +196,7 @@ fn an_unfinished_login_stores_nothing() {
 fn a_key_goes_to_the_keyring_where_there_is_one() {
     let world = World::new(json!([]));
     provider(&world);
-    // A keyring with one entry a service, as the Secret Service's own program reads and writes it.
+    // A keyring with one entry per service, as the Secret Service's own program reads and writes it.
     let program = "#!/bin/sh\nbox=\"$HOME/keyring\"; mkdir -p \"$box\"; verb=$1; shift\n\
         case $1 in --label=*) shift;; esac\n\
         case $verb in store) cat > \"$box/$2\";; lookup) cat \"$box/$2\";; clear) rm \"$box/$2\";; esac\n";

@@ -1,13 +1,13 @@
-//! HTTP on loopback as far as scripted servers of tests need it: a thread and one request for each connection.
+//! Minimal HTTP on loopback for tests' scripted servers: one thread and one request per connection.
 //!
-//! For servers that are no model (MCP, logins) and for answers that break HTTP itself. A model is a `rehearsal::Server`.
+//! For servers other than models (MCP, logins), and for answers that violate HTTP itself. For models, use `rehearsal::Server`.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 use serde_json::{Value, json};
 
-/// A request as it came.
+/// A request as received.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub method: String,
@@ -17,7 +17,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The value of a header, whose name is in lower case.
+    /// The value of a header, named in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -26,7 +26,7 @@ impl Request {
     }
 }
 
-/// Serves each connection until the process ends; gives the port.
+/// Serves each connection until the process ends; returns the port.
 pub fn listen(
     serve: impl Fn(Request, &TcpStream) -> std::io::Result<()> + Clone + Send + 'static,
 ) -> u16 {
@@ -36,7 +36,7 @@ pub fn listen(
     port
 }
 
-/// The same for a model server: who lists the models finds nothing.
+/// The same for a model server whose list of models is empty.
 pub fn listen_to_posts(
     serve: impl Fn(Request, &TcpStream) -> std::io::Result<()> + Clone + Send + 'static,
 ) -> u16 {
@@ -54,13 +54,13 @@ pub fn serve_on(
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let serve = serve.clone();
-            // A client that hangs up in the middle is part of the play.
+            // A client that hangs up midway is part of the test.
             std::thread::spawn(move || read(&stream).map(|request| serve(request, &stream)));
         }
     });
 }
 
-/// The request of a connection; `None` where the client has gone.
+/// The request on a connection; `None` if the client has disconnected.
 fn read(stream: &TcpStream) -> Option<Request> {
     stream.set_nodelay(true).ok()?;
     let mut reader = BufReader::new(stream);
@@ -91,7 +91,7 @@ fn read(stream: &TcpStream) -> Option<Request> {
     })
 }
 
-/// Answers with a body; `headers` are lines of their own.
+/// Sends a response with this body; each of `headers` is a complete line.
 pub fn answer(
     mut stream: &TcpStream,
     status: u16,
@@ -105,12 +105,12 @@ pub fn answer(
     stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes())
 }
 
-/// Answers with a stream of events.
+/// Responds with a stream of events.
 pub fn events(stream: &TcpStream, events: &str) -> std::io::Result<()> {
     answer(stream, 200, "content-type: text/event-stream\r\n", events)
 }
 
-/// Answers with a document.
+/// Responds with a document.
 pub fn document(stream: &TcpStream, status: u16, body: &Value) -> std::io::Result<()> {
     answer(
         stream,

@@ -1,4 +1,4 @@
-//! Tools of MCP servers: found, approved, called; and servers that die, hang, flood, talk nonsense or change.
+//! Tools of MCP servers: found, approved, called; and servers that die, hang, flood, send nonsense or change.
 
 mod editor;
 mod http;
@@ -18,7 +18,7 @@ use crate::driver::{Client, World, until};
 const CONFIG: &str = ".home/config/config.toml";
 const CANARY: &str = "sk-CANARYKEY-0123456789abcdef";
 
-/// A configuration with a server that plays this role.
+/// A configuration with a server in this role.
 fn configure(world: &World, role: &str) {
     let command: Vec<_> = std::iter::once(program())
         .chain(server::ARGUMENTS.map(str::to_owned))
@@ -48,7 +48,7 @@ fn call(name: &str, arguments: Value) -> Value {
     json!([{ "call": { "id": format!("c-{name}"), "name": name, "arguments": arguments } }])
 }
 
-/// A script in which the model calls these tools, one after the other, and then stops.
+/// A script in which the model calls these tools, one by one, and then stops.
 fn calls(names: &[&str]) -> Value {
     let arguments = |number: usize| json!({ "text": "hi", "number": number });
     let calls = names
@@ -58,7 +58,7 @@ fn calls(names: &[&str]) -> Value {
     calls.chain([json!([{ "text": "done" }])]).collect()
 }
 
-/// Prompts, says yes to every question, and gives the answer to the prompt.
+/// Sends a prompt, answers yes to every request, and returns the response to the prompt.
 fn prompt(client: &mut Client, session: &str) -> Value {
     let id = client.prompt(session, "go");
     loop {
@@ -77,7 +77,7 @@ fn prompt(client: &mut Client, session: &str) -> Value {
     }
 }
 
-/// What the model was given back by its calls.
+/// The results of its calls that the model received.
 fn results(world: &World) -> Vec<String> {
     let requests = world.rehearsal().requests();
     let messages = requests.last().unwrap()["messages"]
@@ -90,7 +90,7 @@ fn results(world: &World) -> Vec<String> {
         .collect()
 }
 
-/// The tools of servers in a request.
+/// The MCP tools in a request.
 fn offered(request: &Value) -> Vec<&str> {
     let names = request["tools"]
         .as_array()
@@ -111,7 +111,7 @@ fn notices(client: &Client) -> Vec<String> {
         .collect()
 }
 
-/// Plays a role through one prompt in which the model calls these tools; gives their results and the notices.
+/// Runs a server's role through one prompt in which the model calls these tools; returns their results and the notices.
 fn play(role: &str, names: &[&str]) -> (Vec<String>, Vec<String>) {
     let world = World::new(calls(names));
     configure(&world, role);
@@ -154,7 +154,7 @@ fn mcp_tools_are_offered_approved_and_called() {
 
 #[test]
 fn both_eras_are_spoken_to_programs() {
-    // A server of today knows no handshake; one of yesterday may keep silent when it is asked to describe itself.
+    // A current server knows no handshake; an older one may not respond when asked to describe itself.
     for role in ["modern", "silent"] {
         let (results, _) = play(role, &["echo", "heard"]);
         assert_eq!(results[0], "\"hi\" said", "{role}");
@@ -367,7 +367,7 @@ fn endless_lists_and_long_descriptions_are_bounded() {
     );
 }
 
-/// A world with the good server: one turn calls these tools, another one none.
+/// A world with the good server: one turn calls these tools, another none.
 fn with_two_turns(tools: &[&str]) -> World {
     let mut script = calls(tools);
     script
@@ -450,7 +450,7 @@ fn unanswered_calls_time_out_and_notify_the_server() {
     check_heard(&results[1]);
 }
 
-/// The server was told that nobody waits for the answer to its hanging call.
+/// The server learned that nobody waits for the response to its hanging call.
 fn check_heard(heard: &str) {
     let heard: Vec<Value> = serde_json::from_str(heard).unwrap();
     let hanging = heard
@@ -560,7 +560,7 @@ fn stored_approvals_apply_only_to_the_same_tool_of_the_same_program() {
         let before = world.read(CONFIG);
         world.write(CONFIG, &before.replacen(from, to, 1));
     };
-    // The tool is described in other words.
+    // The tool's description has changed.
     change("\"good\"", "\"sloppy\"");
     allowed_after(Some("allow_once"));
     change("\"sloppy\"", "\"good\"");
@@ -593,7 +593,7 @@ fn slow_servers_do_not_block_and_join_later() {
     let mut gate = gate.accept().unwrap().0;
     gate.write_all(b"!").unwrap();
     gate.read_exact(&mut [0]).unwrap();
-    // It has listed its tools; that this was read here takes another moment.
+    // It has listed its tools; that tandem has read the list takes a moment longer.
     let joined = (0..50).any(|_| {
         prompt(&mut client, &session);
         offered(world.rehearsal().requests().last().unwrap()).contains(&"tricks__echo")
@@ -673,7 +673,7 @@ fn http_servers_get_their_headers_and_are_reinitialized() {
     assert_eq!(*asked.lock().unwrap(), [], "lazily");
     prompt(&mut client, &session);
     let results = results(&world);
-    // A call that finds its session gone is made once more, in a new one.
+    // A call whose session is gone is repeated once, in a new session.
     assert_eq!(
         (results[0].as_str(), results[2].as_str()),
         ("s1", "s5"),
@@ -797,7 +797,7 @@ fn servers_of_other_agents_are_offered_and_copied_by_name() {
         "args": server::ARGUMENTS,
         "env": { "TANDEM_TEST_MCP": "good", "TOKEN": CANARY },
     });
-    // The repository names one as the person named theirs.
+    // The repository uses the name of one of the person's servers.
     let servers = json!({
         "docs": touch,
         "other": touch,
@@ -946,7 +946,7 @@ fn invalid_server_configurations_are_refused() {
 #[test]
 fn servers_start_with_the_first_prompt_and_end_with_the_session() {
     let world = World::new(calls(&["echo"]));
-    // The program leaves a child behind that would live on.
+    // The program leaves a child process that would otherwise survive.
     let line = format!(
         "sleep 1000 & echo $! > started; exec {} {}",
         program(),
@@ -970,7 +970,7 @@ fn servers_start_with_the_first_prompt_and_end_with_the_session() {
     until("the tree is gone", || is_gone(child));
 }
 
-/// Whether a process has ended; the remains of one that nobody collected are no process.
+/// Whether a process has ended; an unreaped zombie doesn't count as a process.
 fn is_gone(process: rustix::process::Pid) -> bool {
     let stat = format!("/proc/{}/stat", process.as_raw_nonzero());
     let is_zombie = |stat: &str| {

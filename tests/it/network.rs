@@ -1,4 +1,4 @@
-//! What may be between an editor and its model: a company's own certificate authorities, proxies, HTTP/2. All on
+//! The network between an editor and its model: private certificate authorities, proxies, HTTP/2. All on
 //! loopback.
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -20,10 +20,10 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use crate::driver::World;
 
-/// A host that only the proxy knows.
+/// A host that only the proxy can resolve.
 const HOST: &str = "models.test";
 
-/// A certificate authority of its own, and a server that it vouches for.
+/// A private certificate authority, and a server with a certificate from it.
 struct Company {
     ca_file: PathBuf,
     acceptor: TlsAcceptor,
@@ -62,7 +62,7 @@ impl Company {
     }
 }
 
-/// Where the scripted model of the world listens.
+/// The address of the world's scripted model.
 fn model(world: &World) -> SocketAddr {
     let url = world.model.base_url();
     url.trim_start_matches("http://")
@@ -108,7 +108,7 @@ async fn head(socket: &mut TcpStream) -> std::io::Result<Vec<String>> {
         .collect())
 }
 
-/// A proxy that connects everybody with `to`, and what it was asked for.
+/// A proxy that connects everyone to `to`, and the requests it received.
 fn proxy(world: &World, to: SocketAddr) -> (String, Arc<Mutex<Vec<String>>>) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&asked);
@@ -124,7 +124,7 @@ fn proxy(world: &World, to: SocketAddr) -> (String, Arc<Mutex<Vec<String>>>) {
     (format!("http://{address}"), asked)
 }
 
-/// A proxy that connects those with `to` who bring a name and password.
+/// A proxy that connects clients to `to` if they send a name and password.
 fn guarded_proxy(world: &World, to: SocketAddr) -> SocketAddr {
     listen(world, move |mut socket| async move {
         let head = head(&mut socket).await?;
@@ -141,7 +141,7 @@ fn guarded_proxy(world: &World, to: SocketAddr) -> SocketAddr {
     })
 }
 
-/// Asks the model of this configuration one question and gives the answer.
+/// Sends one prompt to the configured model and returns the answer.
 fn ask(world: &World, config: &str, environment: &[(&str, &str)]) -> String {
     world.write(".home/config/config.toml", config);
     let mut client = world.stranger_on(Transport::Acp, environment);

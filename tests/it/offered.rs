@@ -1,5 +1,5 @@
-//! What a client announced in `initialize`: the server sends it nothing else, and answers in no other shape. Each client
-//! of these tests checks every message.
+//! Capabilities in `initialize`: the server sends nothing that the client didn't announce, in requests or in responses.
+//! Each client of these tests checks every message.
 
 use serde_json::{Value, json};
 use tandem::server::Transport;
@@ -7,7 +7,7 @@ use tandem::server::Transport;
 use crate::driver::{Client, World, call};
 use crate::plain::{actions, ask_in_chat, command, edit_until, titles};
 
-/// The capabilities of a usual editor, for what a test does not say.
+/// The capabilities of a typical editor, unless a test sets them.
 pub fn usual() -> Value {
     json!({
         "workspace": { "applyEdit": true, "workspaceEdit": { "documentChanges": true } },
@@ -36,7 +36,7 @@ fn merge(into: &mut Value, more: &Value) {
     }
 }
 
-/// Whether a client with these capabilities takes a request or an update of the server.
+/// Whether a client with these capabilities accepts a request or an update from the server.
 pub fn takes(transport: Transport, offered: &Value, request: &Value) -> bool {
     let at = |pointer: &str| offered.pointer(pointer).unwrap_or(&Value::Null);
     let ours = if transport == Transport::Acp {
@@ -80,12 +80,12 @@ pub fn takes(transport: Transport, offered: &Value, request: &Value) -> bool {
         "_tandem/save" => ours["_meta"]["tandem.save"] == true,
         _ if method.starts_with("_tandem/editorModels") => ours["_meta"]["tandem.models"] == true,
         "_tandem/language" => ours["_meta"]["tandem.language"].is_array(),
-        // Registrations, refreshes, configuration: nothing that tandem needs.
+        // Registrations, refreshes, configuration: tandem needs none of them.
         _ => false,
     }
 }
 
-/// Whether a client with these capabilities understands an answer to its request.
+/// Whether a client with these capabilities understands a response to its request.
 pub fn understands(offered: &Value, method: &str, answer: &Value) -> bool {
     let items = || answer["result"].as_array().into_iter().flatten();
     let at = |pointer: &str| offered.pointer(pointer).unwrap_or(&Value::Null);
@@ -161,12 +161,12 @@ fn what_was_not_offered_is_found() {
     ));
 }
 
-/// The capabilities of two language clients: one that can nothing but edit, and a usual one.
+/// The capabilities of two language clients: one that can only edit, and a typical one.
 fn least_and_usual() -> [Value; 2] {
     [json!({ "workspace": { "applyEdit": true } }), usual()]
 }
 
-/// A client that announces exactly this.
+/// A client that announces exactly these capabilities.
 fn client(world: &World, capabilities: &Value) -> Client {
     let mut client = world.stranger();
     let mut params = world.handshake(json!({}));

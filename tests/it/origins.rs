@@ -89,7 +89,7 @@ fn lines_have_the_turn_that_wrote_them_even_after_a_restart() {
     ];
     assert_eq!(origins(&mut client, &uri), expected(&known));
 
-    // What is not saved counts, and a person's lines are nobody's.
+    // Unsaved text counts, and the person's own lines have no origin.
     let typed = text.replace("fn main", "/// The beginning of the program.\nfn main");
     type_text(&mut client, &uri, &typed);
     let known = [
@@ -125,7 +125,7 @@ fn lines_have_the_turn_that_wrote_them_even_after_a_restart() {
     );
 }
 
-/// What a repository's own configuration can start a program with, as far as reading a file of a commit might.
+/// Ways in which a repository's own configuration can start a program, where reading a file of a commit might.
 const PROGRAMS: [&str; 16] = [
     "alias.cat-file",
     "core.alternateRefsCommand",
@@ -172,7 +172,7 @@ fn no_repository_starts_a_program_when_a_line_is_looked_up() {
     let (uri, root) = (world.uri("a.rs"), world.path());
     client.open(&uri, &world.read("a.rs"));
     let (sprung, trap) = (root.join("sprung"), root.join("trap"));
-    // Its last argument is no file, so that git goes on and fails.
+    // Its last argument is not a file, so git continues and fails.
     world.write(
         "trap",
         &format!("#!/bin/sh\ntouch '{}'\nexit 1\n", sprung.display()),

@@ -1,4 +1,4 @@
-//! The session owns its mode, its queue and its turns: what it acknowledges is in effect, and every prompt has one end.
+//! The session owns its mode, queue and turns: what it acknowledges is in effect, and every prompt ends exactly once.
 
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ fn changes_and_cancel_work_with_a_full_mailbox() {
     let can = json!({ "tandem.diagnostics": true });
     let mut client = world.client_with(json!({ "experimental": { "tandem": { "_meta": can } } }));
     let session = client.session(&world);
-    // The session waits for the editor, and takes nothing out of its mailbox meanwhile.
+    // While the session waits for the editor, it takes nothing out of its mailbox.
     let first = client.prompt(&session, "fix @diagnostics");
     client.next("_tandem/diagnostics");
     let crowd: Vec<_> = (0..40)
@@ -108,7 +108,7 @@ fn a_turn_acknowledged_as_plan_never_writes() {
     world.rehearsal().open("before");
     client.answer(prompt);
     assert!(!world.path().join("a.txt").exists());
-    // A permission request that is open when the mode changes is answered by the mode.
+    // A permission request that is open when the mode changes is answered by the new mode.
     let id = set_mode(&mut client, &session, "ask");
     client.answer(id);
     let prompt = client.prompt(&session, "write it");
@@ -162,7 +162,7 @@ fn each_prompt_has_exactly_one_end() {
         (&ended["reason"], &ended["turnId"]),
         (&json!("end_turn"), &running["turnId"])
     );
-    // A cancel ends the running turn and returns what waits behind it.
+    // A cancel ends the running turn and returns the queued prompts.
     world.wait(world.rehearsal().waiting_at("second"));
     client.notify("session/cancel", json!({ "sessionId": session }));
     assert_eq!(turn(&mut client, "c", "ended")["reason"], "cancelled");

@@ -1,4 +1,4 @@
-//! git's own diffs of changes made at random: a patch makes the folder what it was when git wrote the diff, or changes
+//! git's own diffs of random changes: a patch restores the folder to the state git diffed, or changes
 //! nothing.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::git::{git, printed};
 
 const CASES: u64 = 80;
 
-/// Lines that look like parts of a diff, and lines that files repeat.
+/// Lines that look like parts of a diff, and lines that occur repeatedly.
 const LINES: [&str; 12] = [
     "-- x",
     "++ y",
@@ -90,7 +90,7 @@ impl Dice {
     }
 }
 
-/// What is in the folders of a folder, by the folder's name.
+/// The contents of a folder's subfolders, by name.
 fn files(root: &Path) -> BTreeMap<String, BTreeMap<String, String>> {
     let names = |folder: &Path| {
         let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());

@@ -1,4 +1,4 @@
-//! Permission requests as a client gets them, and what its answers allow: exactly what was shown, for as long as was
+//! Permission requests as a client receives them, and what its answers allow: exactly what was shown, for as long as
 //! chosen.
 
 use std::sync::Arc;
@@ -43,7 +43,7 @@ fn question(client: &mut Client) -> Value {
     client.next("session/request_permission")
 }
 
-/// Everything a person reads of a question, but its diffs.
+/// Everything a person reads in a request, except its diffs.
 fn visible(question: &Value) -> String {
     let call = &question["params"]["toolCall"];
     let content = call["content"].as_array().cloned().unwrap_or_default();
@@ -83,7 +83,7 @@ fn end(client: &mut Client, prompt: i64) {
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
 }
 
-/// A client whose user has this configuration.
+/// A client with this user configuration.
 fn client_with(world: &World, settings: Value) -> Client {
     let mut client = world.stranger();
     let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
@@ -92,7 +92,7 @@ fn client_with(world: &World, settings: Value) -> Client {
     client
 }
 
-/// What the model was told of its calls in the last request.
+/// The results of its calls in the model's last request.
 fn told(world: &World) -> String {
     world.rehearsal().requests().last().unwrap()["messages"].to_string()
 }
@@ -142,7 +142,7 @@ fn always_allow_names_its_rule_and_scope() {
     end(&mut client, id);
 }
 
-/// Parallel edits need one answer; what asks in every mode still does, and so do the next turn and a mode chosen since.
+/// Parallel edits need one answer; calls that require approval in every mode still do, as does the next turn, or a mode chosen since.
 #[test]
 fn the_rest_of_a_turn_can_be_allowed() {
     let hook = ".vscode/tasks.json";
@@ -434,7 +434,7 @@ fn rules_apply_to_reading_and_all_names_of_a_file() {
         [{ "text": "ok" }],
     ]));
     world.write("private/a.txt", "hidden words");
-    // Where the disk folds case this is the same file.
+    // On a case-insensitive disk, this is the same file.
     world.write("PRIVATE/A.TXT", "hidden words");
     world.write("b.txt", "open words");
     let mut client = client_with(
@@ -454,7 +454,7 @@ fn rules_apply_to_reading_and_all_names_of_a_file() {
         3,
         "{told}"
     );
-    // A search is no way around them.
+    // A search doesn't circumvent them.
     let left_out = told.matches("a rule restricts them: ").count();
     assert_eq!(left_out, 2, "{told}");
     let request = world.rehearsal().requests().remove(0);
@@ -623,7 +623,7 @@ fn keys_never_appear_in_errors_logs_or_results() {
     );
 }
 
-/// A tool that only says what it would run.
+/// A tool that only reports what it would run.
 struct Pretend;
 
 impl Tool for Pretend {
@@ -697,7 +697,7 @@ fn provider(server: &Server) -> Provider {
     Provider::http(endpoint)
 }
 
-/// Runs command lines in a session of this mode; gives those a person was asked about with the rule that was offered.
+/// Runs command lines in a session in this mode; returns those that required approval, with the offered rule.
 fn asked_about(mode: Mode, answer: &Permission, lines: &[Value]) -> Vec<(String, Option<String>)> {
     let calls = (0..)
         .zip(lines)
@@ -863,14 +863,14 @@ fn commands_require_approval_until_exactly_allowed() {
 
 #[cfg(unix)]
 mod shells {
-    //! What the parser understands is what shells do.
+    //! The parser understands lines as shells do.
 
     use std::process::Command;
 
     use proptest::prelude::*;
     use tandem::text::shell::{Dialect, read};
 
-    /// The commands a shell runs for a line, each with its arguments: every program is a function that prints its own.
+    /// The commands a shell runs for a line, each with its arguments: every program is replaced by a function that prints them.
     fn run(shell: &str, line: &str) -> Vec<Vec<String>> {
         let show = "printf '%s\\1' \"$@\"; printf '\\2'";
         let script = format!(
@@ -903,7 +903,7 @@ mod shells {
                 return Ok(());
             }
             for shell in ["sh", "bash"] {
-                // An argument of none is printed as an empty one.
+                // A program without arguments prints one empty argument.
                 let commands: Vec<Vec<String>> = commands.iter().map(|words| {
                     if words.len() == 1 { vec![words[0].clone(), String::new()] } else { words.clone() }
                 }).collect();
@@ -931,7 +931,7 @@ fn the_administrators_mode_is_the_upper_bound() {
     );
     assert!(narrower.get("error").is_none(), "{narrower}");
 
-    // A conversation that was in a wider mode before there was such a file.
+    // A session that was in a wider mode before this file existed.
     let id = client.prompt(&session, "hello");
     client.answer(id);
     drop(client);

@@ -1,11 +1,11 @@
-//! Machines that lack something: a home, a place to write, plain names. Each says what is missing and works as far as it can.
+//! Machines that lack something: a home, a writable place, plain names. tandem reports what is missing and works as far as it can.
 
 use serde_json::json;
 
 use crate::driver::World;
 use crate::program::finish;
 
-/// The variables that name places of their own.
+/// The variables that name these places.
 const NAMED: [&str; 2] = ["TANDEM_CONFIG", "TANDEM_STATE_DIR"];
 
 #[test]

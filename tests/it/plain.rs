@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use crate::driver::{Client, World};
 
-/// A client as Helix is one: standard LSP alone.
+/// A client like Helix: standard LSP alone.
 pub fn plain(world: &World) -> Client {
     world.client_with(json!({ "workspace": { "applyEdit": true },
         "textDocument": { "hover": { "contentFormat": ["markdown", "plaintext"] } } }))
 }
 
-/// Plays the editor for one document until its text fits.
+/// Acts as the editor for one document until its text matches.
 pub fn edit_until(client: &mut Client, uri: &str, text: &mut String, fits: impl Fn(&str) -> bool) {
     while !fits(text) {
         let request = client.next("workspace/applyEdit");
@@ -60,7 +60,7 @@ pub fn place(text: &str, position: &Value) -> usize {
 }
 
 thread_local! {
-    /// The versions of the documents that were changed; every test has a thread of its own.
+    /// The versions of the changed documents; every test has a thread of its own.
     static VERSIONS: RefCell<HashMap<String, i32>> = RefCell::default();
 }
 
@@ -69,7 +69,7 @@ fn version_of(uri: &str) -> i32 {
     VERSIONS.with_borrow(|versions| versions.get(uri).copied().unwrap_or(1))
 }
 
-/// The person types: the document has this text now.
+/// The person types: the document's text is this now.
 pub fn type_text(client: &mut Client, uri: &str, text: &str) {
     let version = version_of(uri) + 1;
     VERSIONS.with_borrow_mut(|versions| versions.insert(uri.to_owned(), version));
@@ -87,7 +87,7 @@ pub fn save(client: &mut Client, uri: &str) {
     );
 }
 
-/// Opens a chat file with this text and saves it, which sends its question. Returns the text.
+/// Opens a chat file with this text and saves it, which sends its prompt. Returns the text.
 pub fn ask_in_chat(client: &mut Client, uri: &str, text: &str) -> String {
     client.open(uri, text);
     save(client, uri);
@@ -176,7 +176,7 @@ fn text_below_a_running_answer_is_the_next_question() {
     text.push_str("And la");
     type_text(&mut client, &uri, &text);
     world.rehearsal().open("two");
-    // The editor refuses an edit that typing has overtaken; it is made again.
+    // The editor refuses an edit that typing has outdated; it is made again.
     let overtaken = client.next("workspace/applyEdit");
     text.push_str("ter?\n");
     client.respond(
@@ -188,7 +188,7 @@ fn text_below_a_running_answer_is_the_next_question() {
         text.contains("One. Two.\n")
     });
     world.rehearsal().open("end");
-    // Another one makes nothing of it, and says that it did.
+    // Another editor applies nothing, and reports success.
     let skipped = client.next("workspace/applyEdit");
     text.push_str("Or now?\n");
     client.respond(&skipped, json!({ "applied": true }));
@@ -218,7 +218,7 @@ fn a_prompt_that_is_saved_with_other_files_is_not_sent() {
     let mut text = "## You\n\nHalf a prom\n".to_owned();
     client.open(&chat, &text);
     client.open(&code, "fn f() {}\n");
-    // The last of them is followed by a save of the chat at once, as in `:wa` and `:w`.
+    // The last one is followed at once by a save of the chat, as in `:wa` and `:w`.
     for saved in [[&code, &chat], [&chat, &code]] {
         for uri in saved {
             save(&mut client, uri);
@@ -337,7 +337,7 @@ fn a_chat_file_of_another_server_is_one_conversation() {
     ] {
         text.push_str(question);
         type_text(&mut client, &uri, &text);
-        // What is typed may have been completed before it is sent.
+        // The typed text may have been completed before it is sent.
         completions(&mut client, &uri, 10, 5);
         save(&mut client, &uri);
         edit_until(&mut client, &uri, &mut text, |text| {
@@ -955,7 +955,7 @@ fn diagnostics_of_a_selection_are_sent_with_the_question() {
     );
 }
 
-/// The items that are offered at a place of a document.
+/// The completions offered at a position of a document.
 pub fn completions(client: &mut Client, uri: &str, line: u32, character: u32) -> Vec<Value> {
     let params = json!({ "textDocument": { "uri": uri }, "position": { "line": line, "character": character } });
     client.call("textDocument/completion", params)["result"]["items"]

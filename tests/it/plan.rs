@@ -1,4 +1,4 @@
-//! A turn in mode `plan` ends with its plan in a file, which the person can edit, and carries it out if they say so.
+//! A turn in mode `plan` ends with its plan in a file, which the person can edit, and carries it out if they agree.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn say(text: &str) -> Value {
     json!([{ "text": text }])
 }
 
-/// A session that was asked for a plan, and the question that its turn ends with.
+/// A session that was asked for a plan, and the request that ends its turn.
 fn planned(world: &World, can: Value) -> (Client, String, i64, Value) {
     world.write("a.rs", "one\n");
     let mut client = world.client_with(json!({ "experimental": { "tandem": { "_meta": can } } }));
@@ -110,7 +110,7 @@ fn a_plan_starts_with_nothing_else_in_the_context() {
     assert_eq!(sent.len(), 2, "the system's message and the plan: {sent:?}");
     assert!(sent[1].to_string().contains("Rename `one`"));
     let request = world.rehearsal().requests()[2].to_string();
-    // However long the path of the temporary folder is.
+    // However long the path of the temporary directory is.
     let fresh = request.replace(world.path().to_str().unwrap(), "/w").len();
     assert!(
         fresh <= plan.len() + 8 * 1024,

@@ -80,7 +80,7 @@ fn a_frame_without_a_usable_length_ends_the_process_with_a_reason() {
     }
 }
 
-/// A prompt whose answer is held in the middle.
+/// A prompt whose answer is held midway.
 fn in_the_middle_of_a_turn(world: &World) -> (Program, crate::driver::Client, i64) {
     let (program, mut client) = world.serve_editor();
     let session = client.session(world);
@@ -127,8 +127,8 @@ fn a_client_that_stops_reading_ends_the_process() {
     assert_eq!(program.ends().code(), Some(0));
 }
 
-/// Has the server write until it notices that nobody reads: programs that other tests start hold the pipe for the moment
-/// between their fork and their exec, and one answer may still find room there.
+/// Makes the server write until it notices that nobody reads: programs started by other tests hold the pipe between their
+/// fork and their exec, and one message may still fit.
 fn ask_until_the_end(mut writer: PipeWriter, question: Vec<u8>) {
     std::thread::spawn(move || while writer.write_all(&question).is_ok() {});
 }
@@ -179,7 +179,7 @@ fn handshake(world: &World, writer: &mut PipeWriter, reader: &mut PipeReader) {
     read_until(reader, "serverInfo");
 }
 
-/// Reads as much as it takes to see a word, up to the end of a message.
+/// Reads until a word appears, up to the end of a message.
 fn read_until(reader: &mut PipeReader, word: &str) -> String {
     let mut seen = String::new();
     let mut bytes = [0; 4096];
@@ -207,10 +207,10 @@ fn the_process_ends_with_its_editor() {
     client.finish();
 }
 
-/// What an editor that does not read may cost.
+/// The most an editor that doesn't read may cost.
 #[cfg(target_os = "linux")]
 const GROWTH: usize = 8 << 20;
-/// What it costs when the queue takes no more text.
+/// The cost once the queue accepts no more text.
 #[cfg(target_os = "linux")]
 const FULL: usize = 3 << 20;
 

@@ -1,4 +1,4 @@
-//! The real program, in a home of its own and with an otherwise empty environment.
+//! The real program, in its own home and with an otherwise empty environment.
 
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::process::{Command, ExitStatus, Stdio};
@@ -10,7 +10,7 @@ use tandem::server::Transport;
 
 use crate::driver::{Client, PATIENCE, World, until};
 
-/// A process that runs. Dropping it kills it.
+/// A running process. Dropping it kills it.
 pub struct Program {
     pid: Pid,
     exit: Receiver<ExitStatus>,
@@ -18,17 +18,17 @@ pub struct Program {
     ended: bool,
 }
 
-/// What a process left behind.
+/// The outcome of a process.
 #[derive(Debug)]
 pub struct Output {
-    /// The exit code; `None` where a signal ended it.
+    /// The exit code; `None` if a signal ended it.
     pub code: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
 
 impl World {
-    /// `tandem` with these arguments, the scripted model, and nothing of the person who runs the tests.
+    /// `tandem` with these arguments and the scripted model, without anything from the user who runs the tests.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let home = self.home();
         std::fs::create_dir_all(home.join("tmp")).unwrap();
@@ -48,7 +48,7 @@ impl World {
         command
     }
 
-    /// The home folder of the programs of this world; inside the workspace, so that both end together.
+    /// The home of this world's programs; it is in the workspace and is removed with it.
     pub fn home(&self) -> std::path::PathBuf {
         self.path().join(".home")
     }
@@ -58,7 +58,7 @@ impl World {
         finish(&mut self.command(arguments))
     }
 
-    /// A server process and a client that has said nothing yet.
+    /// A server process and a client that has sent nothing yet.
     pub fn serve(&self, transport: Transport) -> (Program, Client) {
         self.serve_with(transport, |_| ())
     }
@@ -73,7 +73,7 @@ impl World {
         (program, Client::new(transport, to_server, from_server))
     }
 
-    /// A server process and a client that has shaken hands and speaks ACP.
+    /// A server process and an initialized ACP client.
     pub fn serve_editor(&self) -> (Program, Client) {
         let (program, mut client) = self.serve(Transport::Lsp);
         client.shake_hands(self.handshake(serde_json::json!({ "experimental": { "tandem": {} } })));
@@ -122,7 +122,7 @@ pub fn finish(command: &mut Command) -> Output {
     }
 }
 
-/// Has a command run by the superuser be denied what others are denied.
+/// Makes a command that root runs subject to the permissions of other users.
 #[cfg(target_os = "linux")]
 pub fn without_override(command: &mut Command) {
     if rustix::process::geteuid().is_root() {
@@ -141,7 +141,7 @@ pub fn without_override(command: &mut Command) {
     }
 }
 
-/// Runs a command that reads `input` to its end.
+/// Runs a command with `input` as its standard input.
 pub fn finish_with(command: &mut Command, input: &str) -> Output {
     let (stdin, mut writer) = std::io::pipe().unwrap();
     writer.write_all(input.as_bytes()).unwrap();
@@ -150,7 +150,7 @@ pub fn finish_with(command: &mut Command, input: &str) -> Output {
 }
 
 impl Program {
-    /// Starts a command; its standard error is kept.
+    /// Starts a command; its standard error is captured.
     pub fn start(command: &mut Command) -> Self {
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -179,7 +179,7 @@ impl Program {
         kill_process(self.pid, signal).unwrap();
     }
 
-    /// Waits for the end.
+    /// Waits for its end.
     pub fn ends(&mut self) -> ExitStatus {
         let status = self
             .exit
@@ -189,12 +189,12 @@ impl Program {
         status
     }
 
-    /// All it wrote to standard error.
+    /// Everything it wrote to standard error.
     pub fn stderr(&mut self) -> String {
         self.stderr.take().expect("asked once").join().unwrap()
     }
 
-    /// The most memory it has had resident so far, in bytes.
+    /// Its peak resident memory so far, in bytes.
     #[cfg(target_os = "linux")]
     pub fn peak_memory(&self) -> usize {
         let path = format!("/proc/{}/status", self.pid.as_raw_nonzero());
@@ -220,7 +220,7 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         if !self.ended {
-            // It may have ended by itself in this moment.
+            // It may have ended by itself at this moment.
             let _gone = kill_process(self.pid, Signal::KILL);
         }
     }

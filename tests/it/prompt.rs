@@ -193,7 +193,7 @@ fn the_environment_is_told_as_it_was_at_the_first_prompt_in_another_process_too(
         &world.path(),
         "git add -A && git commit -q -m one && echo new > new.txt && echo '* filter=own' > .gitattributes",
     );
-    // What a repository names is not run: nobody was asked.
+    // A program named by a repository is not run: nobody approved it.
     shell(
         &world.path(),
         "git config filter.own.clean 'touch ran; cat' && git config core.fsmonitor 'touch ran'",

@@ -1,4 +1,4 @@
-//! What editors without a plugin read in chat files and changed files: symbols, folds, links, places, hovers and hints.
+//! Reading in editors without a plugin, in chat files and changed files: symbols, folds, links, locations, hovers and hints.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn ask(client: &mut Client, method: &str, uri: &str, at: Option<(u32, u32)>) -> 
     client.call(&format!("textDocument/{method}"), params)["result"].clone()
 }
 
-/// The row of a text that has this line.
+/// The row of this line in a text.
 fn row(text: &str, line: &str) -> u32 {
     u32::try_from(text.lines().position(|other| other == line).unwrap()).unwrap()
 }

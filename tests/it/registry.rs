@@ -1,4 +1,4 @@
-//! The manifest for the ACP registry keeps the registry's rules (its `agent.schema.json` and `CONTRIBUTING.md`).
+//! The manifest for the ACP registry follows the registry's rules (its `agent.schema.json` and `CONTRIBUTING.md`).
 
 use serde_json::Value;
 
@@ -102,7 +102,7 @@ fn its_icon_is_small_and_follows_the_theme() {
     );
 }
 
-/// Each provider that works without configuration has a stream that shows its shape.
+/// Each provider that works without configuration has a recorded stream that shows its shape.
 #[test]
 fn each_provider_has_a_recorded_stream() {
     use tandem::config::PROVIDERS;

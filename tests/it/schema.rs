@@ -1,5 +1,5 @@
-//! The schema of the Agent Client Protocol, version 1, generated from the official types: every message that a client of
-//! these tests gets is checked against it.
+//! The schema of the Agent Client Protocol, version 1, generated from the official types: every message that these
+//! tests' clients receive is checked against it.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use tandem::protocol::acp;
 
 type Schema = (&'static str, fn() -> Value);
 
-/// The parameters of what the server sends, by method.
+/// The parameters of the server's messages, by method.
 const MESSAGES: [Schema; 7] = [
     ("session/update", of::<acp::SessionNotification>),
     (
@@ -28,7 +28,7 @@ const MESSAGES: [Schema; 7] = [
     ("fs/write_text_file", of::<acp::WriteTextFileRequest>),
 ];
 
-/// The results of its answers, by method.
+/// The results of its responses, by method.
 const ANSWERS: [Schema; 13] = [
     ("initialize", of::<acp::InitializeResponse>),
     ("authenticate", of::<acp::AuthenticateResponse>),
@@ -55,7 +55,7 @@ fn of<T: JsonSchema>() -> Value {
     schema_for!(T).to_value()
 }
 
-/// Panics when a message of the server is not what the protocol says.
+/// Panics if a message of the server violates the protocol.
 pub fn check_message(message: &Value) {
     if let Some(schema) = MESSAGES
         .iter()
@@ -65,7 +65,7 @@ pub fn check_message(message: &Value) {
     }
 }
 
-/// Panics when the result of a request is not what the protocol says. As a language server it has it in its capabilities.
+/// Panics if the result of a request violates the protocol. In a language server's result, it is part of the capabilities.
 pub fn check_answer(method: &str, answer: &Value) {
     let Some(schema) = ANSWERS.iter().find(|(name, _)| *name == method) else {
         return;
@@ -84,7 +84,7 @@ pub fn check_answer(method: &str, answer: &Value) {
 }
 
 fn check((method, schema): Schema, value: &Value) {
-    // A message that is wrong fails its own test alone.
+    // An invalid message fails only its own test.
     let mut validators = VALIDATORS.lock().unwrap_or_else(PoisonError::into_inner);
     let validator = validators
         .entry(method)

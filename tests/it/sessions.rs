@@ -1,4 +1,4 @@
-//! Conversations that last: resumed by another process, on the other transport, listed, deleted.
+//! Sessions that last: resumed by another process or over the other transport, listed, deleted.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
@@ -15,7 +15,7 @@ fn script() -> Value {
     ])
 }
 
-/// What was shown of a conversation, without what is told only while it happens.
+/// What was shown of a session, except notices shown only while it happens.
 fn shown(client: &Client, session: &str) -> Vec<Value> {
     let mut shown: Vec<Value> = Vec::new();
     let of = |message: &&Value| {
@@ -56,7 +56,7 @@ fn open(client: &mut Client, world: &World, method: &str, session: &str) -> Valu
     client.call(method, params)["result"].clone()
 }
 
-/// A turn in mode `edit`, so that nobody is asked.
+/// A turn in mode `edit`, so that nothing requires approval.
 fn turn(client: &mut Client, world: &World, text: &str) -> String {
     let session = client.session(world);
     client.call(
@@ -176,7 +176,7 @@ fn sessions_open_elsewhere_are_refused_with_the_process_id() {
     first.end();
 }
 
-/// Two models at the same place, one of them the default.
+/// Two models at the same endpoint, one of them the default.
 fn with_two_models(world: &World) -> Client {
     let mut client = world.stranger();
     let mut hello = world.handshake(json!({ "experimental": { "tandem": {} } }));
@@ -319,7 +319,7 @@ fn the_model_learns_after_a_restart_what_became_of_a_trial() {
     }
 }
 
-/// A loaded conversation says of each turn that did not end by itself how it ended.
+/// A loaded session shows how each turn that did not end by itself ended.
 #[test]
 fn a_loaded_conversation_marks_the_turns_that_were_cut() {
     let hanging = json!([{ "text": "Half an answer" }, { "hang": true }]);
@@ -349,7 +349,7 @@ fn a_loaded_conversation_marks_the_turns_that_were_cut() {
     open(&mut client, &world, "session/resume", &session);
     client.prompt(&session, "tell me");
     client.find(|message| message["params"]["update"]["content"]["text"] == "Half an answer");
-    client.end(); // what arrived before the end of the process is kept
+    client.end(); // whatever arrived before the process ended is kept
 
     let mut client = world.client();
     open(&mut client, &world, "session/load", &session);

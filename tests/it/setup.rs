@@ -1,4 +1,4 @@
-//! What a setup form asks before there is a session: providers, their models, whether one works.
+//! What a setup form requests before there is a session: providers, their models, whether one works.
 
 use serde_json::{Value, json};
 
@@ -91,7 +91,7 @@ fn models_are_checked_like_in_doctor() {
     );
 }
 
-/// A first configuration. Not only its model counts.
+/// A first configuration. Settings besides its model apply, too.
 fn configuration(world: &World) -> Value {
     json!({
         "model": "mine/scripted",
@@ -108,7 +108,7 @@ fn write_configuration(world: &World) {
     );
 }
 
-/// A model that reads a file, and answers.
+/// A model that reads a file, then answers.
 fn reader() -> World {
     let read = call("c1", "read_file", json!({ "path": "notes.txt" }));
     World::new(json!([[read], [{ "text": "Answered." }]]))
@@ -218,7 +218,7 @@ fn settings_of_a_model_that_refused_the_key_are_read_again_by_the_next_prompt() 
         assert_eq!(client.answer(refused)["error"]["data"]["code"], "auth");
         configure("new", "auto");
         let answered = client.prompt(&session, "and now");
-        // The mode is as it was.
+        // The mode is unchanged.
         let request = client.next("session/request_permission");
         choose(&mut client, &request, "reject");
         assert_eq!(client.answer(answered)["result"]["stopReason"], "end_turn");

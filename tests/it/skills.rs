@@ -1,4 +1,4 @@
-//! Skills: listed by name, loaded when they are needed, by the model or the person.
+//! Skills: listed by name, loaded when needed, by the model or the person.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn done() -> Value {
     json!([{ "text": "done" }])
 }
 
-/// Says something in a new session and gives the model's requests.
+/// Sends a prompt in a new session and returns the model's requests.
 fn say(world: &World, client: &mut Client, words: &str) -> Vec<Value> {
     let session = client.session(world);
     let id = client.prompt(&session, words);
@@ -24,7 +24,7 @@ fn say(world: &World, client: &mut Client, words: &str) -> Vec<Value> {
     world.rehearsal().requests()
 }
 
-/// The tool as the model is offered it.
+/// The tool as offered to the model.
 fn offered(request: &Value) -> Option<&Value> {
     let tools = request["tools"]
         .as_array()
@@ -34,7 +34,7 @@ fn offered(request: &Value) -> Option<&Value> {
     tools.into_iter().find(|tool| tool["name"] == "skill")
 }
 
-/// What the model was told of its call.
+/// The result of its call, as the model received it.
 fn result(requests: &[Value]) -> &str {
     requests.last().unwrap()["messages"]
         .as_array()

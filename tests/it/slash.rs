@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::driver::{Client, World};
 
-/// A client whose configuration knows a second model at the same place.
+/// A client with a second model configured at the same endpoint.
 fn client(world: &World) -> Client {
     let mut client = world.stranger();
     let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));

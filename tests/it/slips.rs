@@ -1,7 +1,7 @@
-//! What real models do wrong, played against the real program: `tests/slips/*.json` are cases of our own, and
-//! `TANDEM_SLIPS` names a folder of others in the same form (`../shared/corpus/slips` where that is present).
+//! Mistakes of real models, replayed against the real program: `tests/slips/*.json` are cases of our own, and
+//! `TANDEM_SLIPS` names a folder of others in the same form (`../shared/corpus/slips` if present).
 //!
-//! A case says what the model answers and what a user sees afterwards, never a wording of ours. Categories whose name
+//! A case states what the model answers and what a user sees afterwards, never tandem's own wording. Categories whose name
 //! begins with `safety` hold without exception.
 
 mod edges;
@@ -24,10 +24,10 @@ use serde_json::Value;
 use crate::commands::without_bubblewrap;
 use crate::driver::side_by_side;
 
-/// How many cases run side by side; most of them wait.
+/// How many cases run in parallel; most of them wait.
 const SIDE_BY_SIDE: usize = 4;
 
-/// Cases of other people's that may fail, in percent. Safety cases never may.
+/// The percentage of other people's cases that may fail. Safety cases never may.
 const FOREIGN_FAILURES: usize = 2;
 
 #[test]
@@ -52,7 +52,7 @@ fn quotations_and_explanations_never_run() {
     assert!(failed.is_empty(), "{report}");
 }
 
-/// What leaks and how names, paths and patches are spelled, by rule.
+/// Leaks, and spellings of names, paths and patches, by rule.
 #[test]
 fn variants_of_slips_are_handled() {
     let cases = [
@@ -126,7 +126,7 @@ fn cases(folder: &Path) -> Vec<Value> {
     selected(files.iter().flat_map(list).collect())
 }
 
-/// The cases that `TANDEM_SLIP` is part of the name of, all where it is not set.
+/// The cases whose name contains `TANDEM_SLIP`; all if it is not set.
 fn selected(mut cases: Vec<Value>) -> Vec<Value> {
     let only = std::env::var("TANDEM_SLIP").unwrap_or_default();
     cases.retain(|case| id(case).contains(&only));
@@ -137,7 +137,7 @@ fn id(case: &Value) -> &str {
     case["id"].as_str().expect("a case has an id")
 }
 
-/// Plays cases; gives the report, which is printed too, and the ids of those that failed.
+/// Runs cases; returns the report, which is also printed, and the IDs of those that failed.
 fn play_cases(cases: &[Value]) -> (String, Vec<String>) {
     let outcomes = play_all(cases);
     let mut scores: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
@@ -164,14 +164,14 @@ fn play_cases(cases: &[Value]) -> (String, Vec<String>) {
         cases.len()
     )
     .unwrap();
-    // Past the harness, which keeps what tests that pass have printed.
+    // Bypasses the harness, which captures the output of passing tests.
     std::io::stderr().write_all(report.as_bytes()).unwrap();
     (report, failed)
 }
 
-/// What is wrong after each case, by its id.
+/// What is wrong after each case, by ID.
 fn play_all(cases: &[Value]) -> BTreeMap<String, Vec<String>> {
-    // What models write is the matter here. Bubblewrap starts four processes for each session, which took half the time.
+    // These tests are about what models write. Bubblewrap starts four processes per session, which took half the time.
     let search = without_bubblewrap();
     let play = |case: &Value| {
         let outcome = catch_unwind(AssertUnwindSafe(|| {

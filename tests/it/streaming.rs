@@ -60,7 +60,7 @@ fn usage_shows_window_and_session_cost() {
     );
     let mut client = world.client();
     let session = client.session(&world);
-    // The provider's own word goes before the configured prices.
+    // The provider's own cost takes precedence over configured prices.
     for (used, cost) in [(1100, 0.016), (2001, 0.266)] {
         let id = client.prompt(&session, "hi");
         client.answer(id);

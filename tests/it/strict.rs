@@ -1,7 +1,7 @@
-//! Every provider's row against a server that enforces what the real one does: whole sessions, over real HTTP.
+//! Every provider's row against a server that enforces the rules of the real one: whole sessions, over real HTTP.
 //!
-//! `rules` is the table. A session is played per row: fresh, a turn with parallel calls, a steering message, a
-//! cancelled turn, an answer that breaks off, a new process, two other models and back, a summary in the middle of a
+//! `rules` is the table. One session is run per row: fresh, a turn with parallel calls, a steering message, a
+//! cancelled turn, an interrupted answer, a new process, two other models and back, a summary in the middle of a
 //! turn, a process that ends in the middle of one. Nothing is refused, and every rule is proved to refuse a request
 //! that breaks it.
 
@@ -23,7 +23,7 @@ use self::server::{Act, Memory, Request, Strict};
 use self::voice::Said;
 use crate::driver::{Client, World, side_by_side};
 
-/// How many sessions run side by side.
+/// How many sessions run in parallel.
 const SIDE_BY_SIDE: usize = 3;
 
 fn say(text: &'static str) -> Act {
@@ -33,7 +33,7 @@ fn say(text: &'static str) -> Act {
     })
 }
 
-/// Words, and two calls side by side.
+/// Words, and two parallel calls.
 fn look(text: &'static str) -> Act {
     let calls = ["*.rs", "*.md"].map(|pattern| ("glob", json!({ "pattern": pattern })));
     Act::Say(Said {
@@ -45,13 +45,13 @@ fn look(text: &'static str) -> Act {
 
 /// A session of a world with the strict server.
 struct Play {
-    /// Before the world, whose runtime it needs to end.
+    /// Dropped before the world, whose runtime it needs to end.
     client: Client,
     world: World,
     strict: Strict,
     session: String,
     rows: Vec<Row>,
-    /// What was said, by both.
+    /// The words of both sides.
     words: Vec<&'static str>,
 }
 
@@ -74,7 +74,7 @@ impl Play {
         Self::begin_with(rows, &json!({}))
     }
 
-    /// The same with these settings of the models.
+    /// The same with these model settings.
     fn begin_with(rows: &[Row], more: &Value) -> Self {
         let world = World::new(json!([]));
         let strict = Strict::of(&world);
@@ -93,7 +93,7 @@ impl Play {
         }
     }
 
-    /// A prompt, and what the model does with it.
+    /// A prompt, and the model's replies.
     #[track_caller]
     fn turn(&mut self, prompt: &'static str, acts: impl IntoIterator<Item = Act>) {
         let acts: Vec<Act> = acts.into_iter().collect();
@@ -117,7 +117,7 @@ impl Play {
         );
     }
 
-    /// A message that comes while a call waits for permission.
+    /// A message sent while a call waits for permission.
     #[track_caller]
     fn steered(&mut self) {
         let write = (
@@ -140,7 +140,7 @@ impl Play {
             "_tandem/session/steer",
             json!({ "sessionId": self.session, "prompt": words }),
         );
-        // Answered once the session has taken the message before it; a permission overtakes both.
+        // Answered once the session has accepted the preceding message; a permission overtakes both.
         self.client.call(
             "_tandem/review",
             json!({ "sessionId": self.session, "action": "list" }),
@@ -155,7 +155,7 @@ impl Play {
             .extend(["write it", "Writing.", "only a small one", "Written."]);
     }
 
-    /// Two calls of which one waits for permission; gives the prompt and the request.
+    /// Two calls, one of which waits for permission; returns the prompt and the request.
     #[track_caller]
     fn waiting(&mut self) -> (i64, Value) {
         let write = (
@@ -194,7 +194,7 @@ impl Play {
         self.restart();
     }
 
-    /// An answer that breaks off in the middle of a call.
+    /// An answer that ends in the middle of a call.
     #[track_caller]
     fn broken_off(&mut self) {
         let Act::Say(said) = look("Broken off.") else {
@@ -223,10 +223,10 @@ impl Play {
         answer
     }
 
-    /// The conversation goes on in another process.
+    /// The session continues in another process.
     fn restart(&mut self) {
         let next = client(&self.world, &self.strict, &self.rows, &json!({}));
-        // The session is saved and its journal free once the first process has ended.
+        // Once the first process has ended, the session is saved and its journal unlocked.
         drop(std::mem::replace(&mut self.client, next));
         let params =
             json!({ "sessionId": self.session, "cwd": self.world.path(), "mcpServers": [] });
@@ -239,7 +239,7 @@ impl Play {
         self.strict.requests().pop().unwrap().0
     }
 
-    /// All words so far are in the last request.
+    /// The last request contains all words so far.
     #[track_caller]
     fn check_words(&self) {
         let last = self.last();
@@ -255,7 +255,7 @@ impl Play {
     }
 }
 
-/// A session that begins with a row and visits two others; gives its requests, with what the server knew.
+/// A session that begins with a row and switches to two others; returns its requests, with the server's state at each.
 fn whole_session(index: usize) -> Vec<(Request, Memory)> {
     let other = |step: usize| ROWS[(index + step) % ROWS.len()];
     let rows = [ROWS[index], other(5), other(12)];
@@ -327,7 +327,7 @@ fn whole_session(index: usize) -> Vec<(Request, Memory)> {
 
 #[test]
 fn a_whole_session_of_every_row_is_never_refused_and_every_rule_can_refuse() {
-    // All rows are played, so that one run tells all there is to know.
+    // All rows are run, so that one run reports everything.
     let play = |index: usize| catch_unwind(|| whole_session(index)).map_err(|_| ROWS[index]);
     let sessions = side_by_side(SIDE_BY_SIDE, (0..ROWS.len()).collect(), play);
     let refused: Vec<_> = sessions
@@ -359,7 +359,7 @@ fn a_whole_session_of_every_row_is_never_refused_and_every_rule_can_refuse() {
 #[test]
 fn every_provider_of_the_configuration_is_played() {
     use tandem::config::{EDITOR, PROVIDERS};
-    // The editor's own models are not reached over HTTP: `editor_models` plays them.
+    // The editor's own models are not reached over HTTP; see `editor_models`.
     for provider in PROVIDERS.iter().filter(|row| row.base_url != EDITOR) {
         assert!(
             ROWS.iter().any(|row| row.0 == provider.name),
@@ -446,7 +446,7 @@ fn a_field_that_a_host_refuses_by_name_is_left_out_once_in_the_session() {
     set(&mut client, "model", "xai/grok-4.3");
     ask(&mut client, "four");
     assert_eq!(notices(&client, "`reasoning_effort`"), 1);
-    // A new process knows it too.
+    // A new process remembers it.
     let next = self::client(
         &world,
         &strict,
@@ -460,7 +460,7 @@ fn a_field_that_a_host_refuses_by_name_is_left_out_once_in_the_session() {
     let refusals = strict.refusals();
     assert_eq!(refusals.len(), 1, "{refusals:#?}");
     assert_eq!(notices(&client, "`reasoning_effort`"), 0, "once is enough");
-    // Another server under the same name is not known yet.
+    // Another server under the same name is still unknown.
     let elsewhere = World::new(json!([]));
     let other = Strict::of(&elsewhere);
     other.refuse_efforts();

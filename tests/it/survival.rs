@@ -9,7 +9,7 @@ use crate::driver::{World, side_by_side};
 
 /// Events after which the process is killed.
 const POINTS: usize = 50;
-/// How many processes run side by side; most of them wait.
+/// How many processes run in parallel; most of them wait.
 const SIDE_BY_SIDE: usize = 4;
 
 fn script() -> Value {
@@ -26,7 +26,7 @@ fn script() -> Value {
     ])
 }
 
-/// Kills a turn after `point` events and goes on with its conversation.
+/// Kills a turn after `point` events and continues its session.
 fn survives(point: usize) {
     let world = World::new(script());
     world.write("a.txt", "one\n");
@@ -46,7 +46,7 @@ fn survives(point: usize) {
     child.kill().unwrap();
     child.wait().unwrap();
 
-    // It goes on with what is left of the script.
+    // It continues with the rest of the script.
     let again = world.run(&["run", "--continue", "and now?"]);
     assert_eq!(again.code, Some(0), "after {point}: {}", again.stderr);
     let request = world.rehearsal().requests().pop().unwrap();
@@ -56,7 +56,7 @@ fn survives(point: usize) {
         "the prompt was acknowledged: {request}"
     );
     answered(messages, point);
-    // A result that was told is in the conversation.
+    // A result that was reported is in the session.
     for end in heard
         .iter()
         .filter(|event| event["type"] == "iteration_complete")
@@ -98,13 +98,13 @@ fn a_killed_turn_resumes_from_any_point() {
     side_by_side(SIDE_BY_SIDE, (1..=POINTS).collect(), survives);
 }
 
-/// A journal of this many bytes is loaded by a process that may use fewer.
+/// A journal of this many bytes is loaded by a process limited to less memory.
 #[cfg(target_os = "linux")]
 const JOURNAL: usize = 192 << 20;
 #[cfg(target_os = "linux")]
 const MEMORY: usize = 150_000_000;
 
-/// Puts more turns after the first one of the only conversation; returns its id.
+/// Inserts more turns after the first one of the only session; returns its ID.
 #[cfg(target_os = "linux")]
 fn lengthen(world: &World) -> String {
     use std::io::Write as _;

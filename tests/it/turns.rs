@@ -15,7 +15,7 @@ fn loop_detection_asks_whether_to_continue() {
     let world = World::new(circles(12));
     let mut client = world.client();
     let session = client.session(&world);
-    // In no mode is it answered without the person.
+    // No mode answers it without the person.
     client.call(
         "session/set_mode",
         json!({ "sessionId": session, "modeId": "auto" }),
@@ -182,7 +182,7 @@ fn a_running_turn_is_steered() {
     let id = client.prompt(&session, "look");
     world.wait(world.rehearsal().waiting_at("half"));
     let steered = steer(&mut client, &session, "only @small.rs");
-    // What the session itself answers tells that the message before has arrived.
+    // The session's own reply shows that the preceding message has arrived.
     client.call(
         "_tandem/review",
         json!({ "sessionId": session, "action": "list" }),

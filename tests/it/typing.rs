@@ -1,11 +1,11 @@
-//! A local server evaluates what a request begins with while the person types its prompt.
+//! A local server processes the beginning of a request while the person types the prompt.
 
 use serde_json::{Value, json};
 use tandem::server::Transport;
 
 use crate::driver::{Client, World};
 
-/// A client with this configured model at the scripted server.
+/// A client with this model configured at the scripted server.
 fn client(world: &World, provider: &str, model: &str) -> Client {
     let mut client = world.stranger_on(Transport::Lsp, &[("TANDEM_API_KEY", "sk-test")]);
     let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
@@ -21,7 +21,7 @@ fn types(client: &mut Client, session: &str) {
     client.notify("_tandem/didStartTyping", json!({ "sessionId": session }));
 }
 
-/// What a server renders of a request before the last message.
+/// The part of a request that a server renders before the last message.
 fn beginning(request: &Value) -> (Value, Vec<Value>) {
     let messages = request["messages"].as_array().unwrap();
     let before = messages[..messages.len() - 1].to_vec();
@@ -38,7 +38,7 @@ fn a_local_server_reads_what_the_prompt_will_begin_with() {
 
     types(&mut client, &session);
     world.wait(world.rehearsal().waiting_at("never"));
-    // Once for each prompt, which ends it.
+    // Once per prompt, which ends it.
     types(&mut client, &session);
     let prompt = client.prompt(&session, "hi");
     world.wait(world.rehearsal().closed_early(1));
@@ -80,7 +80,7 @@ fn nothing_is_evaluated_while_a_turn_runs() {
     let prompt = client.prompt(&session, "hi");
     world.wait(world.rehearsal().waiting_at("open"));
     types(&mut client, &session);
-    // The session answers in order: it has read the notification by then.
+    // The session answers in order, so it has processed the notification.
     client.call(
         "_tandem/review",
         json!({ "sessionId": session, "action": "list" }),

@@ -1,4 +1,4 @@
-//! Undoing and redoing what turns changed: whole, by file and by hunk, and never over what somebody has typed since.
+//! Undoing and redoing the changes of turns: as a whole, by file and by hunk, and never over text typed since.
 
 #[cfg(target_os = "linux")]
 mod histories;
@@ -28,7 +28,7 @@ fn write(path: &str, content: &str) -> Value {
     call("write_file", json!({ "path": path, "content": content }))
 }
 
-/// A world whose model makes each of these calls in a turn of its own, and then only says "Done.".
+/// A world whose model makes each of these calls in a turn of its own, then says only "Done.".
 fn world(calls: &[Value]) -> World {
     let done = json!([{ "text": "Done." }]);
     let turns = calls.iter().flat_map(|call| [json!([call]), done.clone()]);
@@ -72,7 +72,7 @@ fn redo(client: &mut Client, session: &str) -> Value {
     review(client, session, "redo", json!({}))
 }
 
-/// What stayed: the file's name, its first line (0: the whole file) and why.
+/// Changes that were left: the file's name, the first line (0: the whole file) and the reason.
 fn left<'a>(answer: &'a Value) -> Vec<(&'a str, u64, &'a str)> {
     let one = |left: &'a Value| {
         let name = left["path"].as_str().unwrap().rsplit('/').next().unwrap();
@@ -90,7 +90,7 @@ fn left<'a>(answer: &'a Value) -> Vec<(&'a str, u64, &'a str)> {
         .collect()
 }
 
-/// Plays the editor for one edit: the change first, then the answer.
+/// Acts as the editor for one edit: the change first, then the response.
 fn apply(client: &mut Client, uri: &str, text: &str) -> Value {
     let request = client.next("workspace/applyEdit");
     let change = &request["params"]["edit"]["documentChanges"][0];
@@ -109,7 +109,7 @@ fn change_document(client: &mut Client, uri: &str, version: i64, text: &str) {
     );
 }
 
-/// What the model was last told by the person.
+/// The person's last message to the model.
 fn last_words(world: &World) -> String {
     world.rehearsal().requests().last().unwrap()["messages"]
         .as_array()
@@ -119,7 +119,7 @@ fn last_words(world: &World) -> String {
         .to_string()
 }
 
-/// The ids and diffs of what can be reviewed in the first file of a turn.
+/// The IDs and diffs of the reviewable hunks in a turn's first file.
 fn hunks(answer: &Value, turn: usize) -> Vec<(u64, &str)> {
     let hunks = answer["result"]["turns"][turn]["files"][0]["hunks"]
         .as_array()
@@ -297,7 +297,7 @@ fn undo_restores_a_rejected_hunk_before_it_undoes_the_turn() {
     assert_eq!(ids(&redone), [1, 5], "{redone}");
 }
 
-/// Two turns, a file of each; what a later turn did is undone first.
+/// Two turns that change one file each; the later turn is undone first.
 #[test]
 fn undo_restores_everything_that_was_rejected_in_one_step() {
     let world = world(&[
@@ -447,7 +447,7 @@ fn undo_steps_the_system_refuses_can_be_retried() {
     let session = session(&mut client, &world);
     turn(&mut client, &session);
     turn(&mut client, &session);
-    // A folder stands where the file was.
+    // A folder is in the file's place.
     let path = world.path().join("a.rs");
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
@@ -887,7 +887,7 @@ fn what_turns_write_again_is_reviewed_once() {
     );
 }
 
-/// The session goes on from there, and what was reverted is not lost.
+/// The session continues from there, and the reverted changes are not lost.
 #[test]
 fn undo_restores_what_a_restore_reverted_after_it_undid_the_next_turn() {
     let world = world(&[
@@ -932,7 +932,7 @@ fn the_undo_of_a_restore_leaves_a_later_rejection_alone() {
     for _ in names {
         turn(&mut client, &session);
     }
-    // The restore rejects `b` as the third reversal, and so does the last rejection `d` once *keep all* settled that.
+    // The restore rejects `b` as the third reversal, and so does the last rejection `d` once *keep all* has settled that one.
     for (action, more) in [
         ("undo", json!({})),
         ("undo", json!({})),

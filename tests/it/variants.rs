@@ -1,5 +1,5 @@
-//! Streams as servers get them wrong, generated: every shape of a call in every API, cut into every kind of fragment;
-//! and every finish reason in every API. The test reports the rate that was reached.
+//! Generated malformed streams: every shape of a call in every API, cut into every kind of fragment, and every
+//! finish reason in every API. The test reports the success rate.
 
 use std::collections::HashSet;
 
@@ -23,18 +23,18 @@ fn calls() -> [(&'static str, Value); 3] {
     ]
 }
 
-/// What is wrong with a stream.
+/// How a stream is malformed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Shape {
-    /// Whether calls have ids, and an index of their own.
+    /// Whether calls have IDs, and indexes of their own.
     marked: bool,
-    /// Whether each fragment repeats what came before.
+    /// Whether each fragment repeats everything before it.
     cumulative: bool,
-    /// Whether everything comes once more at the end.
+    /// Whether everything is repeated at the end.
     whole_after: bool,
     /// Where the calls are.
     place: Place,
-    /// Bytes of a fragment.
+    /// The size of a fragment in bytes.
     size: usize,
 }
 
@@ -151,7 +151,7 @@ impl Shape {
             let item = |arguments: &str| json!({ "type": "function_call", "call_id": self.id(at), "name": name, "arguments": arguments });
             all.push(item(&text));
             if self.place == Place::Messages {
-                // Without a beginning and fragments of its own.
+                // Without separate beginnings and fragments.
                 events.push(json!({ "type": "response.output_item.done", "output_index": index, "item": item(&text) }));
                 continue;
             }
@@ -176,7 +176,7 @@ impl Shape {
             json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": "Looking." } }),
         ];
         let stop = |index: usize| json!({ "type": "content_block_stop", "index": index });
-        // A server that marks nothing ends nothing either.
+        // A server that marks no beginning marks no end, either.
         events.extend(self.marked.then(|| stop(0)));
         let begun = events.len();
         let mut all = vec![json!({ "type": "text", "text": "Looking." })];
@@ -359,7 +359,7 @@ fn notices(client: &Client) -> String {
     notices.collect::<Vec<_>>().join("\n")
 }
 
-/// Plays two answers of which the first ends with this word; gives the notices, the requests and the end.
+/// Streams two answers, the first of which ends with this word; returns the notices, the requests and the end.
 fn played(first: Value) -> (String, usize, Value) {
     let world = World::new(json!([first, [{ "text": "The rest." }], [{ "text": "The rest." }]]));
     let mut client = world.client();
@@ -373,16 +373,16 @@ fn played(first: Value) -> (String, usize, Value) {
 #[test]
 fn an_end_that_is_not_success_is_reported_or_repaired() {
     let half = |word: &str| json!([{ "text": "Half" }, { "finish": word }]);
-    // The provider's failure: the model is asked to go on.
+    // The provider failed, so the model is asked to continue.
     for word in ["network_error", "insufficient_system_resource", "abort"] {
         let (notices, requests, end) = played(half(word));
         assert!(notices.contains(&format!("`{word}`")), "{notices}");
         assert_eq!((requests, end), (2, json!("end_turn")), "{word}: {notices}");
     }
-    // Nothing was said yet: the same request is sent again.
+    // Nothing was said yet, so the same request is sent again.
     let (_, requests, end) = played(json!([{ "finish": "network_error" }]));
     assert_eq!((requests, end), (2, json!("end_turn")));
-    // A call that never came.
+    // A call that never arrived.
     let (_, requests, end) = played(half("tool_calls"));
     assert_eq!((requests, end), (2, json!("end_turn")));
     for word in ["sensitive", "guardrail_intervened", "recitation"] {
@@ -405,7 +405,7 @@ fn a_local_model_that_repeats_itself_is_stopped() {
     assert_eq!(client.answer(prompt)["result"]["stopReason"], "max_tokens");
 }
 
-/// A session with the model `m` of this local server.
+/// A session with the model `m` on this local server.
 fn local(world: &World, provider: &str) -> (Client, String) {
     let mut client = world.stranger_on(Transport::Lsp, &[]);
     let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));

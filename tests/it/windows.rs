@@ -1,4 +1,4 @@
-//! What is known of a model without configuring it: its window, its prices, and which one to take.
+//! Facts about a model that needs no configuration: its window, its prices, and which model to choose.
 
 use serde_json::{Value, json};
 
@@ -159,7 +159,7 @@ fn a_count_too_small_for_any_window_says_nothing_about_it() {
     );
 }
 
-/// A text of this many words, none of which repeats: a local model that repeats itself is stopped.
+/// A text of this many distinct words: a local model that repeats itself is stopped.
 fn long(words: usize) -> String {
     (0..words).fold(String::new(), |text, word| text + &format!("{word:x} "))
 }

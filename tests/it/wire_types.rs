@@ -1,6 +1,6 @@
-//! The types of the editor plugins, generated from the Rust types of the wire.
+//! The editor plugins' types, generated from the Rust types of the protocol.
 //!
-//! `TANDEM_WRITE_TYPES=1 cargo test --test it wire_types` writes the two files; without it, the test says when one of
+//! `TANDEM_WRITE_TYPES=1 cargo test --test it wire_types` writes the two files; without it, the test reports when one of
 //! them is out of date.
 
 mod lua;
@@ -13,7 +13,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 use tandem::protocol::{acp, ext};
 
-/// A definition's fields: name, schema, whether it must be there.
+/// A field of a definition: name, schema, whether it is required.
 fn fields(schema: &Value) -> impl Iterator<Item = (&String, &Value, bool)> {
     let required = schema["required"].as_array();
     let is_required =
@@ -29,7 +29,7 @@ fn alternatives(schema: &Value) -> Option<&Vec<Value>> {
         .find_map(|key| schema[key].as_array())
 }
 
-/// What an object is besides its own fields.
+/// An object's parts other than its own fields.
 fn bases(schema: &Value) -> impl Iterator<Item = &Value> {
     schema["allOf"].as_array().into_iter().flatten()
 }
@@ -38,7 +38,7 @@ fn has_fields(schema: &Value) -> bool {
     schema["properties"].is_object()
 }
 
-/// The values of a closed set of words, where a schema is one.
+/// The values of an enumeration, if a schema is one.
 fn words(schema: &Value) -> Option<Vec<String>> {
     let word = |value: &Value| value.is_string().then(|| value.to_string());
     if let Some(values) = schema["enum"].as_array() {
@@ -51,7 +51,7 @@ fn reference(schema: &Value) -> Option<&str> {
     schema["$ref"].as_str()?.strip_prefix("#/$defs/")
 }
 
-/// The first sentence of a description. That of `_meta` is the same everywhere.
+/// The first sentence of a description. The one of `_meta` is the same everywhere.
 fn summary(schema: &Value) -> Option<String> {
     let text = schema["description"]
         .as_str()
@@ -64,7 +64,7 @@ fn summary(schema: &Value) -> Option<String> {
     )
 }
 
-/// The definitions of all messages that a plugin sends or reads, and of what they are made of.
+/// The definitions of all messages that a plugin sends or reads, and of their parts.
 fn definitions() -> Map<String, Value> {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     macro_rules! add {
@@ -137,7 +137,7 @@ fn definitions() -> Map<String, Value> {
     definitions
 }
 
-/// What the plugin in these directories names as `wire.NAME`, and what that is made of.
+/// The types that the plugin in these directories names as `wire.NAME`, and their parts.
 fn used_by(directories: &[PathBuf], definitions: &Map<String, Value>) -> Map<String, Value> {
     let entries = directories.iter().flat_map(|path| path.read_dir().unwrap());
     let sources = entries

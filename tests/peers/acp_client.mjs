@@ -1,5 +1,5 @@
 // A conversation with `tandem acp` by the official client: npm @agentclientprotocol/sdk. It checks every message it
-// gets against the protocol's schema. The model is npm @copilotkit/aimock.
+// receives against the protocol's schema. The model is npm @copilotkit/aimock.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';

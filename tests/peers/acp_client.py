@@ -31,7 +31,7 @@ SCRIPT = [
 
 
 class Client(acp.Client):
-    """Says yes to everything and remembers what it was told."""
+    """Allows everything and records what it receives."""
 
     def __init__(self):
         self.text = ""
@@ -63,7 +63,7 @@ async def talk(folder, port):
     client = Client()
     program = os.environ["TANDEM_BIN"]
     home = f"{folder}/.home"
-    patient = {"shutdown_timeout": 60}  # after it the SDK ends a process that may have ended in this moment, and fails
+    patient = {"shutdown_timeout": 60}  # the SDK then ends a process that may have ended just now, and fails
     async with spawn_agent_process(client, program, "acp", env=environment(home, port), transport_kwargs=patient) as (agent, _process):
         hello = await agent.initialize(protocol_version=acp.PROTOCOL_VERSION)
         assert hello.agent_info.name == "tandem", hello

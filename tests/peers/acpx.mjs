@@ -15,7 +15,7 @@ model
   .on({ userMessage: 'what did you write' }, { content: 'new.txt, as you said.' });
 await model.start();
 
-// acpx FOLDER ARGUMENTS: what one call prints. It keeps its sessions in its home; `--ttl 1` ends its keeper soon.
+// acpx FOLDER ARGUMENTS: the output of one invocation. It keeps its sessions in its home; `--ttl 1` soon ends its background process.
 async function acpx(folder, ...words) {
   const home = path.join(folder, '.home');
   await mkdir(home, { recursive: true });

@@ -1,8 +1,8 @@
-// MCP's own conformance suite (npm @modelcontextprotocol/conformance) against `tandem acp`, in both eras of the protocol.
+// MCP's own conformance suite (npm @modelcontextprotocol/conformance) against `tandem acp`, in both protocol versions.
 //
-// Called without arguments it runs the suite, which calls it again as the client under test: `conformance.mjs URL`. Then
+// Without arguments, it runs the suite, which runs it again as the client under test: `conformance.mjs URL`. Then
 // it is an editor with a scripted model that calls every tool of the server once; it allows every call, fills in every
-// form with its defaults, and plays the browser when a login asks for one.
+// form with its defaults, and acts as the browser when a login asks for one.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -12,9 +12,9 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { environment, finish, peers, tandem, test, withFolder } from './harness.mjs';
 
-// What each revision requires of a client.
+// The client requirements of each revision.
 const REQUIRED = { '2025-11-25': 18, '2026-07-28': 32 };
-// Run and not scored: extensions, and what came after the revision.
+// Run but not scored: extensions, and features added after the revision.
 const NOT_SCORED = /\((extension|added-after-release)\)/;
 
 const client = process.argv[2];
@@ -45,7 +45,7 @@ async function run(program, args) {
   return output;
 }
 
-// play URL: one prompt in which the model calls the tools of the server; whether it was answered.
+// play URL: sends one prompt in which the model calls the server's tools; returns whether it was answered.
 async function play(url) {
   const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT || '{}');
   const model = await serveModel(context.toolCalls ?? []);
@@ -55,7 +55,7 @@ async function play(url) {
     const work = path.join(folder, 'work');
     await mkdir(home);
     await mkdir(work);
-    // The suite plays all scenarios at once. A login with a client id of the person's, or with the address of a metadata document, as the scenario has it.
+    // The suite runs all scenarios in parallel. The scenario decides whether a login uses a preregistered client ID or the address of a metadata document.
     const id = process.env.MCP_CONFORMANCE_SCENARIO === 'auth/basic-cimd'
       ? 'https://conformance-test.local/client-metadata.json' : context.client_id;
     const server = Object.entries({ url, 'client-id': id, 'client-secret': context.client_secret })
@@ -75,7 +75,7 @@ async function play(url) {
   }
 }
 
-// converse AGENT FOLDER: the answer to a prompt.
+// converse AGENT FOLDER: returns the answer to a prompt.
 async function converse(agent, cwd) {
   const send = (message) => agent.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
   const lines = createInterface({ input: agent.stdout })[Symbol.asyncIterator]();
@@ -95,7 +95,7 @@ async function converse(agent, cwd) {
   return answer(3, 'session/prompt', { sessionId, prompt: [{ type: 'text', text: 'Call the tools.' }] });
 }
 
-// The person: says yes to everything.
+// The person, who allows everything.
 function decide({ method, params }) {
   if (method === 'session/request_permission') {
     const { optionId } = params.options.find(({ kind }) => kind === 'allow_once');
@@ -106,7 +106,7 @@ function decide({ method, params }) {
   return { action: 'accept', content: {} };
 }
 
-// A model that calls every tool it is offered, and then ends its turn.
+// A model that calls every tool it is offered, then ends its turn.
 function serveModel(scripted) {
   const server = createServer(async (request, response) => {
     let body = '';

@@ -10,7 +10,7 @@ const acp = await load('@agentclientprotocol/sdk');
 const { agent, client } = acp.methods;
 
 // converse FOLDER SETTINGS ANSWER BODY SERVERS CAPABILITIES: runs an agent and a client that answers questions with the option
-// of that kind, brings these MCP servers along and offers these optional parts of the protocol.
+// of that kind, provides these MCP servers and announces these optional parts of the protocol.
 export async function converse(folder, settings, answer, body, mcpServers = [], clientCapabilities = {}) {
   const env = environment(path.join(folder, '.home'), settings);
   const child = spawn(tandem, ['acp'], { stdio: ['pipe', 'pipe', 'inherit'], env });

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# get-peers.sh: model servers, ACP clients and MCP servers that others wrote, from npm, PyPI and crates.io.
+# get-peers.sh: third-party model servers, ACP clients and MCP servers, from npm, PyPI and crates.io.
 # Prints its folder: node_modules/, python/ with a virtual environment, and rust/bin/.
 . "$(dirname "$0")/../editors/common.sh"
 

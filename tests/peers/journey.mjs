@@ -1,5 +1,5 @@
-// One conversation, three clients: it begins in a real Neovim, goes on over ACP with the official client, and then without any editor. The model server keeps
-// each request as it came: each contains the earlier messages byte for byte.
+// One session, three clients: it starts in a real Neovim, continues over ACP with the official client, and then without any editor. The model server records
+// each request as received: each contains the earlier messages byte for byte.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,11 +15,11 @@ const { agent, client } = acp.methods;
 const { NVIM } = process.env;
 const lua = path.join(import.meta.dirname, 'journey.lua');
 
-// A model that says these replies in turn, each a list of deltas of the chat dialect.
+// A model that gives these replies in turn, each a list of deltas of the chat API.
 async function scripted(replies) {
   const bodies = [];
   const server = createServer(async (request, response) => {
-    if (request.method !== 'POST') return response.writeHead(404).end(); // the list of models, which is asked for beside
+    if (request.method !== 'POST') return response.writeHead(404).end(); // the list of models, which is requested separately
     const chunks = [];
     for await (const chunk of request) chunks.push(chunk);
     bodies.push(Buffer.concat(chunks).toString());
@@ -42,7 +42,7 @@ const SCRIPT = [
   [{ content: 'Still the wörld.' }],
 ];
 
-// Shows a conversation of `folder` again and goes on with it; gives its id and what was shown.
+// Loads a session of `folder` and continues it; returns its ID and what was shown.
 async function goOn(folder, settings, question) {
   const child = spawn(tandem, ['acp'], { stdio: ['pipe', 'pipe', 'inherit'], env: environment(path.join(folder, '.home'), settings) });
   const ended = once(child, 'exit');
@@ -66,7 +66,7 @@ async function goOn(folder, settings, question) {
 }
 
 const said = (shown, kind) => shown.filter((update) => update.sessionUpdate === kind).map((update) => update.content.text).join('');
-// The messages of a request, without what closes it: another request goes on there.
+// The messages of a request without their closing bracket, where the next request continues.
 const history = (body) => body.slice(body.indexOf('"messages":['), -']}'.length);
 const whole = (body) => body.slice(0, -']}'.length);
 
@@ -95,7 +95,7 @@ await test('a conversation begun in Neovim goes on over ACP and without an edito
   assert.equal(model.bodies.length, SCRIPT.length);
   const [first, second, third, fourth] = model.bodies;
   assert.ok(second.startsWith(whole(first)), 'the two requests in Neovim');
-  // Neovim has a tool more, `diagnostics`, which stands before the messages.
+  // Neovim has one more tool, `diagnostics`, which precedes the messages.
   assert.ok(history(third).startsWith(history(second)), 'Neovim, then ACP');
   assert.ok(fourth.startsWith(whole(third)), 'ACP, then without an editor');
   const roles = JSON.parse(fourth).messages.map((message) => message.role);

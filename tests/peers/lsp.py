@@ -23,7 +23,7 @@ CODE = "fn add(a: i32, b: i32) -> i32 {\n    a + b\n}\n"
 EDITS = [{"old_text": "a + b", "new_text": "a - b"}]
 CALL = {"call": {"id": "c1", "name": "edit_file", "arguments": {"path": "lib.rs", "edits": EDITS}}}
 SCRIPT = [[{"text": "See `lib.rs:2`."}, CALL], [{"text": "Changed."}]]
-# What a client of the newest version announces, and one that announces nothing but edits.
+# A client of the newest version, and one that announces nothing but edits.
 RICH = {
     "workspace": {
         "applyEdit": True,
@@ -53,22 +53,22 @@ CONVERTER = converters.get_converter()
 
 
 def without_null(value):
-    """A value without fields that are null, which mean the same as ones that are absent."""
+    """A value without null fields, which mean the same as missing ones."""
     if isinstance(value, dict):
         return {name: without_null(field) for name, field in value.items() if field is not None}
     return [without_null(item) for item in value] if isinstance(value, list) else value
 
 
 def agree(value, kind, what):
-    """A value can be read as this type, and is the same afterwards."""
+    """A value can be parsed as this type, and is the same afterwards."""
     read = CONVERTER.unstructure(CONVERTER.structure(value, kind))
     assert without_null(read) == without_null(value), f"{what}: read as {read}, sent as {value}"
 
 
 def check(message, method):
-    """A message is what its method's type says, and nothing more."""
+    """A message conforms to its method's type, with nothing added."""
     if method == "textDocument/codeAction" and "result" in message:
-        # lsprotocol takes each action that has a command for a bare command.
+        # lsprotocol parses each action that has a command as a bare command.
         for action in message["result"]:
             agree(action, types.Command if isinstance(action["command"], str) else types.CodeAction, method)
         return
@@ -83,7 +83,7 @@ def check(message, method):
 
 
 class Client(Peer):
-    """Plays an editor that has files open, and checks everything that comes."""
+    """Acts as an editor that has files open, and checks every message."""
 
     def __init__(self, process, folder):
         super().__init__(process)
@@ -126,7 +126,7 @@ class Client(Peer):
         return {"applied": True}
 
     def take(self):
-        """The next message, checked; requests are answered as an editor would."""
+        """The next message, checked; requests are answered as an editor would answer them."""
         message = self.receive()
         assert message is not None, f"the server ended; it sent {self.seen[-5:]}"
         check(message, message.get("method") or self.asked[message["id"]])
@@ -221,7 +221,7 @@ def main():
         try:
             play(capabilities)
             print(f"ok every message to a client with {name} capabilities is of LSP 3.18", flush=True)
-        except Exception as error:  # one that no longer fits is named, and the other still plays
+        except Exception as error:  # one that no longer fits is named, and the other is still checked
             failed += 1
             print(f"FAILED {name}: {type(error).__name__}: {error}", flush=True)
     print(f"{2 - failed} passed, {failed} failed")

@@ -1,4 +1,4 @@
-// The tools, prompts and resources of an MCP server that nobody here wrote: npm @modelcontextprotocol/server-everything, over both transports. The model is npm
+// The tools, prompts and resources of a third-party MCP server: npm @modelcontextprotocol/server-everything, over both transports. The model is npm
 // @copilotkit/aimock.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -10,7 +10,7 @@ import { finish, freePort, load, peers, run, test, withFolder } from './harness.
 const KEY = 'sk-test-000000000000';
 const everything = [process.execPath, path.join(peers, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js')];
 
-// The calls of the model, with what each has to give back.
+// The model's calls, with the expected results.
 const CALLS = [
   ['echo', { message: 'Grüße, 世界' }, /^Echo: Grüße, 世界$/],
   ['get-sum', { a: 19, b: 23 }, /42/],
@@ -32,7 +32,7 @@ const answers = (words, calls) => model
 answers('call them', CALLS);
 answers('take your time', [['trigger-long-running-operation', { duration: 3, steps: 6 }]]);
 answers('look around', [['get-env', {}]]);
-// What the person names of the server, and what of it the model has to read.
+// The server's names that the person uses, and what the model has to read.
 const NAMED = [
   ['/every-thing:simple-prompt', /This is a simple prompt without arguments\./],
   ['/every-thing:args-prompt Springfield New Jersey', /What's weather in Springfield, New Jersey\?/],
@@ -44,11 +44,11 @@ const NAMED = [
 for (const [, expected] of NAMED) {
   model.on({ userMessage: expected, hasToolResult: false }, { content: 'Called.' });
 }
-// The dialect has no images in results: this one follows them.
+// The API has no images in results: they come in a message after them.
 model.on({ userMessage: 'images of the results above' }, { content: 'Called.' });
 await model.start();
 
-// ask FOLDER SERVER WORDS ANSWER: what the calls gave, with this server configured and its tools allowed.
+// ask FOLDER SERVER WORDS ANSWER: returns the calls' results, with this server configured and its tools allowed.
 async function ask(folder, server, words, answer = /^Called\.$/) {
   const names = [...CALLS.map(([name]) => name), 'trigger-long-running-operation', 'get-env'];
   const allow = JSON.stringify([...new Set(names)].map((name) => `every-thing__${name}`));

@@ -1,5 +1,5 @@
-// Eight MCP servers of others, with tools for real work: each starts, lists its tools and answers a call; then it is killed, and the
-// next prompt of the same conversation calls it again. The model is npm @copilotkit/aimock, the client npm @agentclientprotocol/sdk.
+// Eight third-party MCP servers with real tools: each starts, lists its tools and answers a call; then it is killed, and the
+// next prompt of the same session calls it again. The model is npm @copilotkit/aimock, the client npm @agentclientprotocol/sdk.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ const page = createServer((_, response) => response.setHeader('content-type', 't
 await new Promise((resolve) => page.listen(0, '127.0.0.1', resolve));
 const address = `http://127.0.0.1:${page.address().port}/`;
 
-// A server of the newest SDKs each, both of which speak the modern era.
+// One server for each of the newest SDKs, both of which support the current protocol version.
 const typescript = `
   import { McpServer } from '@modelcontextprotocol/server';
   import { serveStdio } from '@modelcontextprotocol/server/stdio';
@@ -46,7 +46,7 @@ server.run(transport="http", host="127.0.0.1", port=int(sys.argv[1]), show_banne
 
 const entity = { name: 'Ada', entityType: 'person', observations: ['wrote a program'] };
 const sum = ['add', { a: 19, b: 23 }, /^\s*42/];
-// Each with the calls before and after the kill, and what they have to give. `FOLDER` is the workspace.
+// Each with the calls before and after the kill, and the expected results. `FOLDER` is the workspace.
 const SERVERS = {
   everything: { command: () => npm('server-everything', 'stdio'), calls: [['echo', { message: 'Grüße' }, /^Echo: Grüße$/]] },
   'everything, over HTTP': {
@@ -67,7 +67,7 @@ const SERVERS = {
   'the newest TypeScript SDK': { command: (folder) => [process.execPath, path.join(folder, '.home/server.mjs')], calls: [sum] },
 };
 
-// listening PORT COMMAND: the process, once it accepts connections.
+// listening PORT COMMAND: returns the process once it accepts connections.
 async function listening(port, [program, ...args]) {
   const server = spawn(program, args, { env: { ...process.env, PORT: port }, stdio: 'ignore' });
   for (;;) {
@@ -80,7 +80,7 @@ async function listening(port, [program, ...args]) {
   }
 }
 
-// child OF COMMAND: the id of the process that OF started with this command.
+// child OF COMMAND: returns the ID of the process that OF started with this command.
 function child(of, command) {
   const children = readFileSync(`/proc/${of}/task/${of}/children`, 'utf8').trim().split(' ');
   return Number(children.find((id) => readFileSync(`/proc/${id}/cmdline`, 'utf8') === `${command.join('\0')}\0`));

@@ -1,4 +1,4 @@
-// `tandem run` against model servers that nobody here wrote: it has to receive what they were told to say.
+// `tandem run` against third-party model servers: it has to receive what they were told to say.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -12,7 +12,7 @@ const settings = (url, api, more = {}) => ({
   TANDEM_BASE_URL: url, TANDEM_MODEL: 'gpt-4o', TANDEM_API: api, TANDEM_API_KEY: KEY, ...more,
 });
 
-// The prompt that makes the model read note.txt, and what it has to come to.
+// The prompt that makes the model read note.txt, and the expected result.
 async function reads(folder, with_, prompt, answer) {
   await writeFile(path.join(folder, 'note.txt'), 'the note says hello\n');
   const heard = await run(folder, with_, prompt);
@@ -28,10 +28,10 @@ async function reads(folder, with_, prompt, answer) {
   return heard;
 }
 
-// --- npm @copilotkit/aimock: all three dialects
+// --- npm @copilotkit/aimock: all three APIs
 
 const { LLMock } = await load('@copilotkit/aimock');
-// Three characters a chunk: text and arguments come in many pieces.
+// Three characters per chunk: text and arguments arrive in many pieces.
 const aimock = new LLMock({ port: 0, chunkSize: 3, logLevel: 'warn' });
 aimock
   .onMessage('say the words', { content: ANSWER, usage: { prompt_tokens: 321, completion_tokens: 45 } })
@@ -114,7 +114,7 @@ for (const api of DIALECTS) {
 }
 await aimock.stop();
 
-// --- npm openai-mock-api: the chat dialect, its own counting of tokens, its own check of the key
+// --- npm openai-mock-api: the chat API, with its own token counts and key check
 
 const { createMockServer } = await load('openai-mock-api');
 const port = await freePort();

@@ -13,20 +13,20 @@ const real = process.env.TANDEM_REAL;
 if (!real) throw new Error('TANDEM_REAL (see get-real.sh) is needed');
 const isSmoke = process.argv[2] === 'smoke';
 const APIS = ['chat', 'responses', 'messages'];
-// A server of your own, where what PyPI has cannot run.
+// Your own server, for machines on which PyPI's cannot run.
 const bin = path.join(real, 'bin');
 const program = process.env.LLAMA_SERVER ?? path.join(bin, 'llama-server');
-// How a turn may end that did not fail.
+// How a successful turn may end.
 const HONEST = ['end_turn', 'max_tokens', 'max_turn_requests', 'cancelled'];
 const READ = 'Read note.txt with the tool read_file and tell me what it says.';
 
-// What the servers write of each request: how many tokens they read and found evaluated, and how long that took.
+// What the servers log for each request: how many tokens they read and found cached, and how long that took.
 const log = openSync(path.join(process.env.TANDEM_TEST_OUT ?? tmpdir(), 'llama-server.log'), 'w');
 
-// A server with this model file and these flags while `use` runs.
+// Runs a server with this model file and these flags during `use`.
 async function serving(model, flags, use) {
   const port = await freePort();
-  // The smoke test runs beside other tests: there, several threads wait at each barrier for the one that does not get a core.
+  // The smoke test runs beside other tests, where several threads would wait at each barrier for the one without a core.
   const threads = String(isSmoke ? 1 : availableParallelism());
   const server = spawn(program, [
     '--model', path.join(real, model), '--port', port, '--parallel', '1', '--device', 'none',
@@ -36,7 +36,7 @@ async function serving(model, flags, use) {
   const url = `http://127.0.0.1:${port}`;
   try {
     while (!await fetch(`${url}/health`).then((answer) => answer.ok, () => false)) {
-      // What PyPI has is compiled for newer CPUs than some machines have, and no flag of a CPU says for which.
+      // PyPI's build is compiled for newer CPUs than some machines have, and no CPU flag says which.
       if (server.signalCode === 'SIGILL') {
         console.log('skipped real models: llama-server uses instructions that this CPU does not have');
         finish();
@@ -70,7 +70,7 @@ ${more}`);
 
 const notices = (heard) => heard.of('notice').map(({ message }) => message).join('\n');
 
-// A turn that ended as turns end, every call with its one result.
+// A turn that ended normally, with exactly one result for every call.
 function honest(heard) {
   assert.equal(heard.done?.type, 'done', heard.stderr + JSON.stringify(heard.done));
   assert.ok(HONEST.includes(heard.done.termination_reason), JSON.stringify(heard.events.slice(-3)));
@@ -78,7 +78,7 @@ function honest(heard) {
   assert.deepEqual(ids('tool_execution_end', (end) => end.call_id), ids('tool_call_complete', ({ call }) => call.id));
 }
 
-// Two prompts: the second one's request begins with what the server has evaluated already.
+// Two prompts: the second one's request begins with what the server has already processed.
 async function remembers(folder, settings) {
   const first = await run(folder, settings, 'What is two and two?');
   honest(first);
@@ -99,7 +99,7 @@ async function freed(server, cancel) {
 
 const COUNT = 'Count from 1 to 500, a number on each line.';
 
-// That for a client that only closes its connection: what the server itself needs, on this machine and now.
+// The same for a client that only closes its connection: the time the server itself needs, on this machine and now.
 async function closed(server) {
   const abort = new AbortController();
   const body = JSON.stringify({ stream: true, messages: [{ role: 'user', content: COUNT }] });
@@ -108,7 +108,7 @@ async function closed(server) {
   return freed(server, () => abort.abort());
 }
 
-// That for a turn that is cancelled in the middle of its answer.
+// The same for a turn that is cancelled in the middle of its answer.
 async function cancelled(folder, server) {
   const child = spawn(tandem, ['run', '--json', '-C', folder, COUNT], {
     env: environment(path.join(folder, '.home'), {}), stdio: ['ignore', 'pipe', 'ignore'],
@@ -120,7 +120,7 @@ async function cancelled(folder, server) {
   return took;
 }
 
-// An editor with `tandem lsp` in this folder while `use` runs: its requests, notifications, and what the server notifies.
+// Runs an editor with `tandem lsp` in this folder during `use`: requests, notifications, and the server's notifications.
 async function editing(folder, use) {
   const child = spawn(tandem, ['lsp'], { cwd: folder, env: environment(path.join(folder, '.home'), {}), stdio: ['pipe', 'pipe', 'ignore'] });
   const ended = new Promise((resolve) => child.on('close', resolve));
@@ -153,7 +153,7 @@ async function editing(folder, use) {
       answers.set(answers.size + 1, ({ result, error }) => resolve(result ?? { error }));
       send({ id: answers.size, method, params });
     }),
-    // The first notification that passes.
+    // The first notification that matches.
     next: (passes) => new Promise((resolve) => {
       listeners.add(function listener(message) {
         if (passes(message)) resolve(listeners.delete(listener));
@@ -180,8 +180,8 @@ const completed = (folder, text, position) => editing(folder, async (editor) => 
   return editor.request('textDocument/inlineCompletion', { textDocument, position, context: { triggerKind: 1 } });
 });
 
-// How many milliseconds after the prompt its first word comes, in a session whose person typed for this long (0: did not
-// type, Infinity: until the server was done).
+// The milliseconds from the prompt to its first word, in a session whose person typed for this long (0: did not
+// type; Infinity: until the server was done).
 const firstWord = (url, slot, typed) => project(url, '', (folder) => editing(folder, async (editor) => {
   const { sessionId } = await editor.request('session/new', { cwd: folder, mcpServers: [] });
   if (typed > 0) {
@@ -241,7 +241,7 @@ for (const model of ['smol', 'qwen']) {
   await test(`${model}: the first word comes at least twice as soon after typing`, async () => {
     const times = [];
     for (const typed of [0, 2000, Infinity]) {
-      // A server of its own: nothing is evaluated before.
+      // A new server, which has processed nothing yet.
       await serving(`${model}.gguf`, ['--ctx-size', '8192'], async ({ url, slot }) => { times.push(await firstWord(url, slot, typed)); });
     }
     const [cold, interrupted, warm] = times.map(Math.round);

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# get-root.sh [clean]: Debian sid in a folder of its own, with Rust for other systems, zig, Wine and qemu (5 GB, about five minutes);
-# or, as `clean`, an old Debian with nothing but its package manager and curl. The running system stays as it is. Prints the folder.
+# get-root.sh [clean]: Debian sid in a folder, with Rust for other systems, zig, Wine and qemu (5 GB, about five minutes);
+# or, with `clean`, an old Debian with nothing but its package manager and curl. The running system is not changed. Prints the folder.
 . "$(dirname "$0")/../editors/common.sh"
 
 ROOT=${TANDEM_PLATFORM_ROOT:-$CACHE/platforms}
 PACKAGES=ca-certificates,rustc,cargo,rust-clippy,rust-src,gcc,libc6-dev,make,gcc-mingw-w64-x86-64-posix,mingw-w64-x86-64-dev
 PACKAGES+=,qemu-user,wine,wine64,python3,git,file,binutils
 
-# debian SUITE FOLDER PACKAGES: a root of that suite.
+# debian SUITE FOLDER PACKAGES: creates a root of that suite.
 debian() {
   local suite=$1 folder=$2 packages=$3 tool
   say "making $folder"
@@ -25,7 +25,7 @@ debian() {
 once platforms
 if [ "${1:-}" = clean ]; then
   ROOT+=-clean
-  # The oldest that the mirrors have: glibc 2.31.
+  # The oldest release on the mirrors: glibc 2.31.
   [ -e "$ROOT/.done-1" ] || debian bullseye "$ROOT" ca-certificates,curl,mount
 elif [ ! -e "$ROOT/.done-1" ]; then
   debian sid "$ROOT" "$PACKAGES"

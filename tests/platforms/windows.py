@@ -44,7 +44,7 @@ class Model:
         self.control("script", list(replies))
 
     def results(self):
-        """What the tools answered, as the last request has it."""
+        """The tools' results in the last request."""
         requests = self.control("state")["requests"]
         messages = requests[-1]["messages"] if requests else []
         return [message["content"] for message in messages if message["role"] == "tool"]
@@ -122,7 +122,7 @@ class Client(Peer):
         return question["params"]
 
     def turn(self, *calls, asked=True):
-        """A session in which the model makes these calls; gives the session and what the first one answered."""
+        """A session in which the model makes these calls; returns the session and the first call's result."""
         MODEL.script(list(calls), [{"text": "done"}])
         session = self.session()
         number = self.prompt(session)
@@ -156,12 +156,12 @@ def fresh():
     (PROJECT / "sub/b.txt").write_bytes(b"one\r\nmore\r\n")
 
 
-# What the commands that are ended are called with: Wine's programs are processes of this system, which knows them by it.
+# The command line of the commands to be ended: Wine's programs are processes of this system, which finds them by it.
 MARK = "127.0.0.91"
 
 
 def alive():
-    """Whether a process runs that was started with the mark."""
+    """Whether a process started with the mark is running."""
     commands = (path for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"))
     for path in commands:
         try:
@@ -308,7 +308,7 @@ def a_new_file_gets_its_folders():
 
 
 def a_file_in_use_is_replaced_a_moment_later():
-    """Another program has it open without sharing, as a scanner does."""
+    """Another program has it open without sharing, as a virus scanner may."""
     blocker = wine(["cmd", "/d", "/c", "(echo one& echo more& ping -n 2 127.0.0.1 >nul) > sub\\b.txt"])
     time.sleep(0.3)
     MODEL.script([call("write_file", path="sub/new.txt", content="x\n")], [{"text": "done"}])

@@ -1,8 +1,8 @@
---- A small test harness: named tests that run in order, each failure with its place, a count at the end.
+--- A small test harness: runs named tests in order, reports where each failure is, and prints a count at the end.
 ---@field recover fun() called behind a test that failed: what it left open must not fail the next one
 local M = { passed = 0, failed = 0, skipped = 0, recover = function() end }
 
---- The only test of this run: `finish` plays it again in an editor of its own.
+--- The only test of this run: `finish` reruns a failed test in an editor of its own.
 local AGAIN = 'TANDEM_TEST_AGAIN'
 ---@type { name: string, problem: string, is_of_all?: boolean }? the last one that failed
 local failure
@@ -59,7 +59,7 @@ function M.contains(text, part)
   end
 end
 
---- Waits for a condition; failing names it.
+--- Waits for a condition; a failure names it.
 ---@param what string
 ---@param condition fun(): any
 ---@param timeout_ms? integer
@@ -76,7 +76,7 @@ function M.wait(what, condition, timeout_ms)
   return value
 end
 
---- A test that is the only one that failed is played once more, by itself in a new editor: on a busy machine a key or a frame can be late. If it
+--- If exactly one test failed, reruns it alone in a new editor: on a busy machine, a key or a frame can be late. If it
 --- passes there, it counts as passed, and a warning names it.
 local function play_again()
   local command = { vim.v.progpath, '--headless', '-u', 'NONE', '-l', arg[0] }

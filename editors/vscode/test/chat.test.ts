@@ -16,13 +16,13 @@ import type { Server } from "../src/server";
 import type { SessionEvent } from "../src/session";
 import { Transcript } from "../src/transcript";
 
-/** Has what goes into the page of the chat. */
+/** Holds the resources of the chat page. */
 const extension = mkdtempSync(join(tmpdir(), "tandem-chat-"));
 mkdirSync(join(extension, "dist"));
 ["chat.css", "webview.js"].forEach((name) => writeFileSync(join(extension, "dist", name), ""));
 after(() => rmSync(extension, { recursive: true }));
 
-/** Conversations that the test speaks for. */
+/** The sessions this test acts as the server for. */
 class Stage {
   readonly draft = new Draft();
   readonly rememberSoon = () => undefined;
@@ -39,7 +39,7 @@ class Stage {
   shown = async (): Promise<unknown> => this.current;
 }
 
-/** A view whose page the test is: what is posted while there is none is lost, as in the editor. */
+/** A view whose page is this test: messages posted while there is no page are lost, as in the editor. */
 class Pane {
   visible = true;
   badge: { value: number } | undefined;
@@ -55,7 +55,7 @@ class Pane {
     postMessage: async (message: ToView) => this.visible && this.received.push(message),
   };
 
-  /** The page runs, again whenever the view is shown. */
+  /** The page loads, which happens whenever the view is shown. */
   show() {
     this.visible = true;
     this.visibility.fire();

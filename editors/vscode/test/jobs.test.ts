@@ -6,7 +6,7 @@ import type { Job } from "../src/protocol";
 
 const job = (id: number, more: Partial<Job> = {}): Job => ({ id, command: "serve", state: "running", startedAt: 0, ports: [], ...more });
 
-/** What a server has, and how often something new was reported. */
+/** A server's jobs, and how often a change was reported. */
 class Source {
   text = "";
   listed: Job[] = [];
@@ -21,7 +21,7 @@ class Source {
 async function taken(jobs: Jobs, source: Source, listed: Job[]): Promise<void> {
   source.listed = listed;
   jobs.take(listed);
-  await setImmediate(); // the source answers at once
+  await setImmediate(); // the source answers synchronously
 }
 
 test("output is read on from where it was read to, and the last lines are shown", async () => {

@@ -114,7 +114,7 @@ test("what is on the page is what the text so far looks like: each word in its p
     for (const piece of [first, ...cut(prose, size)]) {
       sent += piece;
       page.apply(stream.push(piece));
-      const held = /\n[-\d] ?$/.exec(sent)?.[0].length ?? 0; // this may begin an item
+      const held = /\n[-\d] ?$/.exec(sent)?.[0].length ?? 0; // this may begin a list item
       const expected = streamed([sent.slice(0, sent.length - held)]).replace(/<\/ul>\s*<ul>/g, "");
       assert.equal(
         words(page.html.replace(/<\/ul>\s*<ul>/g, "")),

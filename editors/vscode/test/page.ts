@@ -1,4 +1,4 @@
-/** What the page would show after some steps, as HTML. No browser. */
+/** The HTML the page would show after some steps. No browser. */
 import type { Step } from "../webview/stream";
 
 export class Page {

@@ -16,7 +16,7 @@ interface Asked {
   readonly reject: (error: Error) => void;
 }
 
-/** A server that answers when the test does. */
+/** A server that answers when the test tells it to. */
 class Stage {
   readonly updated = new EventEmitter<protocol.UpdateParams>();
   readonly status = new EventEmitter<protocol.StatusParams>();
@@ -35,7 +35,7 @@ class Stage {
 
   async notify(): Promise<void> {}
 
-  /** The request of this method that was made last, once it was made. */
+  /** The last request of this method, once there is one. */
   async take(method: string): Promise<Asked> {
     for (let tries = 0; tries < 100; tries++) {
       const asked = this.asked.get(method);
@@ -64,7 +64,7 @@ class Stage {
   }
 }
 
-/** Where windows remember what was open, each in a file of its own. */
+/** Where windows save which sessions are open, each in its own file. */
 const folder = mkdtempSync(join(tmpdir(), "tandem-memory-"));
 after(() => rmSync(folder, { recursive: true }));
 let windows = 0;
@@ -75,7 +75,7 @@ function open(stage: Stage, file = join(folder, `made/${++windows}.json`)) {
   return { stage, file, conversations, texts };
 }
 
-/** A conversation in which something was said. */
+/** A session with messages in it. */
 async function conversation() {
   const opened = open(new Stage());
   const { stage, conversations } = opened;
@@ -192,7 +192,7 @@ test("a kept edit in place is a message of the conversation, with its lines and 
   const kept = conversations.current.keepEdit(message, edit);
   const request = await stage.take("_tandem/inline/keep");
   assert.deepEqual(request.params, { sessionId: "old", instruction: "shorter", ...edit });
-  stage.says("old", "user_message_chunk", "another client's"); // of no turn
+  stage.says("old", "user_message_chunk", "another client's"); // belongs to no turn
   stage.says("old", "user_message_chunk", "shorter", 2);
   stage.says("old", "agent_message_chunk", "Edited in place.");
   request.resolve({ turn: 2 });

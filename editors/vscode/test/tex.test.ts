@@ -11,7 +11,7 @@ function html(text: string, size = text.length): string {
   return page.html;
 }
 
-/** The formulas of a text: each with how it is set. */
+/** The formulas of a text, each with its rendering. */
 function formulas(text: string): string[] {
   return [...html(text).matchAll(/class="math( display)?" data-tex="([^"]*)"/g)].map(([, display, tex]) => `${display ?? ""}${tex}`);
 }

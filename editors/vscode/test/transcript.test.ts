@@ -19,7 +19,7 @@ function transcript(...updates: SessionUpdate[]): Transcript {
   return made;
 }
 
-/** What a view has after drawing the changes. */
+/** The contents of a view after it has drawn the changes. */
 function draw(view: Map<number, Item>, changes: readonly Change[]): Item[] {
   for (const change of changes) {
     if (change.op === "put") {
@@ -241,7 +241,7 @@ test("the card of a background command says how it is, while its server runs", (
   assert.deepEqual(firstTool(made).background, {}, "it may be the one of another call");
   const content = [{ type: "content", content: { type: "text", text: "[job 4]\nready\n" } }] as const;
   made.setJobs([job, { ...job, id: 4, state: "stopped" }]);
-  // What the command prints says nothing of its number.
+  // The command's output doesn't contain its number.
   made.apply({ sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed", content, _meta: { "tandem/job": 3 } });
   assert.equal(firstTool(made).background?.state, "running");
   made.takeChanges();

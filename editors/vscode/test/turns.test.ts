@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { StopReason, Turn } from "../src/protocol";
 import { type Listener, type Message, Turns, type Wire } from "../src/turns";
 
-/** A server whose answers the test gives, and everything that was told. */
+/** A server whose answers the test provides, and all messages it was sent. */
 class Stage implements Wire, Listener {
   readonly told: string[] = [];
   readonly turns = new Turns(this, this);
@@ -65,7 +65,7 @@ class Stage implements Wire, Listener {
     await settled();
   }
 
-  /** The server says what became of the message that was sent last with this text. */
+  /** The server reports the outcome of the last message with this text. */
   receives(text: string, state: Turn["state"]): void {
     const promptId = this.ids.get(text);
     assert.ok(promptId, `${text} was sent`);
@@ -77,7 +77,7 @@ class Stage implements Wire, Listener {
   }
 }
 
-/** Everything that was to follow a promise has followed. */
+/** Everything that follows a promise has run. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 test("a message begins when the server says that it runs", async () => {

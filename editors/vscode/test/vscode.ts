@@ -1,4 +1,4 @@
-/** As much of the editor as the sources under test use, and what the tests do in its place. */
+/** The part of VS Code's API that the sources under test use, and its effects in tests. */
 import { CancellationTokenSource, Emitter, Event } from "vscode-jsonrpc";
 
 export { CancellationTokenSource, Emitter as EventEmitter };

@@ -14,7 +14,7 @@ fn a_turn(turn: Allowance) -> Limits {
     }
 }
 
-/// Plays rounds of calls until this limit, which the notice names, stops the turn.
+/// Runs rounds of calls until this limit stops the turn; the notice must name it.
 async fn stopped_by(limits: Limits, requests: usize, named: &str) {
     let round = |n: u32| {
         json!([

@@ -5,7 +5,7 @@ use crate::tools::{Editing, all};
 
 const CALL: &str = r#"{"name": "read_file", "arguments": {"path": "a.py"}}"#;
 
-/// What is released when the text arrives character by character, and what the rest is at the end.
+/// The text released as it arrives character by character, and what is left at the end.
 fn run(text: &str) -> (String, Held) {
     let mut calls = TextCalls::new(all(Editing::Replacements));
     let shown = text
@@ -252,7 +252,7 @@ fn unusable_text_calls_are_reported() {
         "<tool_call>{\"name\": \"read_file\", \"arguments\": {}}</tool_call>",
         true,
     );
-    // Marks at both of its ends say that it is nothing else.
+    // The marks at both ends leave no other interpretation.
     let broken = "<tool_call>{\"name\": \"read_file\"</tool_call>";
     let hidden = Held::Unusable(String::new(), UNREADABLE.to_owned());
     assert_eq!(run(broken), (String::new(), hidden));
@@ -316,7 +316,7 @@ fn ordinary_text_streams_without_delay() {
 
 #[test]
 fn a_flood_of_marks_does_not_mute_the_answer() {
-    // If each of them is read again with every letter, this takes hours.
+    // Reparsing everything on each letter would take hours.
     let floods = [
         ("[", 20_000),
         ("</", 20_000),

@@ -89,7 +89,7 @@ fn successive_changes_merge_without_text_typed_between() {
     );
 }
 
-/// After undo and redo, the turn is as it was.
+/// After undo and redo, the turn is as before.
 async fn there_and_back(before: BTreeMap<PathBuf, (u32, Vec<u8>)>, mut fixture: Fixture) {
     let after = fixture.tree();
     let undone = fixture.undo().await.unwrap();
@@ -180,7 +180,7 @@ impl Fixture {
         std::fs::write(self.path(name), bytes).unwrap();
     }
 
-    /// A command of a turn that does `what`.
+    /// A command of the turn that applies `what`.
     async fn command(&mut self, turn: u64, what: impl FnOnce(&Self)) {
         self.snapshots.look();
         what(self);
@@ -384,7 +384,7 @@ async fn undoing_a_command_keeps_lines_typed_afterwards() {
     assert_eq!(std::fs::read(fixture.path("c.txt")).unwrap(), b"c\n");
 }
 
-/// Changes two lines of a file, changes one of them again in the next turn, then rejects the other one.
+/// Changes two lines of a file, one of them again in the next turn, then rejects the other.
 async fn with_a_rejected_hunk() -> Fixture {
     let mut fixture = Fixture::new();
     fixture.write("a.txt", b"1\n2\n3\n4\n5\n6\n7\n8\n9\n");
@@ -495,7 +495,7 @@ fn utf16(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Plays a deed; returns whether the turn changed anything.
+/// Runs an event; returns whether the turn changed anything.
 async fn play(fixture: &mut Fixture, turn: u64, deed: &Deed) {
     match deed {
         Deed::Turn => {}
@@ -540,7 +540,7 @@ fn run(fixture: &Fixture, name: &str, command: &Command) {
     }
 }
 
-/// Whatever tools and commands did, undoing every turn leads back to the beginning, and redoing them to the end.
+/// Undoing every turn restores the initial state, and redoing them the final one, whatever tools and commands did.
 #[test]
 fn all_turns_can_be_undone_and_redone() {
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,34 +1,34 @@
-//! Random interleavings of everybody who changes a file, against a model in which every line knows who wrote it.
+//! Random interleavings of everyone who changes a file, checked against a model that knows who wrote each line.
 
 use std::collections::BTreeSet;
 
 use super::{HashMap, Origin, Written, only, origins};
 use crate::changes::review::without;
 
-/// How many interleavings.
+/// The number of interleavings.
 const PLAYS: u64 = 1000;
-/// Lines that a program has many of: their text does not say who wrote them.
+/// Lines that occur many times in a program, so their text doesn't identify their writer.
 const REPEATED: [&str; 4] = ["}", "", "    }", "return;"];
 
-/// Who wrote a line: a change of a turn, or somebody else.
+/// Who wrote a line: a change of a turn, or someone else.
 type Writer = Option<usize>;
 
 /// A line of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Line {
-    /// No two lines that were written have the same.
+    /// Unique among all written lines.
     id: usize,
-    /// Lines that were written together have the same.
+    /// The same for lines written together.
     block: usize,
     text: String,
     writer: Writer,
     /// The changes whose lines it replaced.
     instead_of: BTreeSet<usize>,
-    /// It was deleted from here.
+    /// It was deleted.
     is_gone: bool,
 }
 
-/// What a change of a turn was, for its undo.
+/// What undo needs to know about a turn's change.
 #[derive(Debug, Clone)]
 struct Done {
     session: usize,
@@ -41,10 +41,10 @@ struct Play {
     state: u64,
     lines: Vec<Line>,
     written: usize,
-    /// The lines that a person wrote instead of one line.
+    /// The lines a person wrote in place of one line.
     retouched: BTreeSet<usize>,
     changes: Vec<Done>,
-    /// Every text that an editor's undo can go back to.
+    /// Every text that the editor's own undo can restore.
     earlier: Vec<Vec<Line>>,
 }
 
@@ -70,7 +70,7 @@ impl Play {
         usize::try_from(self.state >> 33).unwrap() % bound.max(1)
     }
 
-    /// New lines by this writer; a third of them look like others.
+    /// New lines by this writer; a third of them repeat common lines.
     fn typed(&mut self, count: usize, writer: Writer) -> Vec<Line> {
         let (mut lines, block) = (Vec::new(), self.written);
         for _ in 0..count {
@@ -91,7 +91,7 @@ impl Play {
         lines
     }
 
-    /// Replaces some lines by others.
+    /// Replaces some lines.
     fn edit(&mut self, writer: Writer) {
         let at = self.below(self.lines.len() + 1);
         let removed = if self.below(2) == 0 { 0 } else { self.below(6) };
@@ -106,7 +106,7 @@ impl Play {
 
     fn replace(&mut self, at: usize, end: usize, count: usize, writer: Writer) {
         let mut lines = self.typed(count, writer);
-        // Writing the lines that are there anyway at either end of a place changes nothing.
+        // Rewriting the existing lines at either end of a replacement changes nothing.
         let is_same = |a: &Line, b: &Line| a.text == b.text && !b.is_gone;
         let old = &self.lines[at..end];
         let prefix = lines
@@ -126,7 +126,7 @@ impl Play {
         self.insert(end, lines);
     }
 
-    /// The deleted lines at a place, or beside the block it is in.
+    /// The deleted lines at a position, or next to the block that contains it.
     fn gone_around(&self, at: usize, block: usize) -> impl Iterator<Item = &Line> {
         let (before, after) = self.lines.split_at(at);
         let is_near = move |line: &&Line| line.is_gone || line.block == block;
@@ -135,7 +135,7 @@ impl Play {
             .filter(|line| line.is_gone)
     }
 
-    /// Inserts lines; they replace what was deleted there.
+    /// Inserts lines, which replace any that were deleted there.
     fn insert(&mut self, at: usize, mut lines: Vec<Line>) {
         let mut instead_of = BTreeSet::new();
         for line in self.gone_around(at, usize::MAX) {
@@ -148,7 +148,7 @@ impl Play {
         self.lines.splice(at..at, lines);
     }
 
-    /// Indents lines, as a formatter does.
+    /// Indents lines as a formatter would.
     fn format(&mut self, writer: Writer) {
         let (at, count) = (self.below(self.lines.len() + 1), self.below(8));
         let mut index = at;
@@ -187,7 +187,7 @@ impl Play {
         }
     }
 
-    /// A tool or a command of a turn changes the file, which is recorded.
+    /// A tool or command of a turn changes the file, and the change is recorded.
     fn turn(&mut self) {
         let before = self.there();
         let index = self.changes.len();
@@ -208,7 +208,7 @@ impl Play {
         });
     }
 
-    /// A person undoes or redoes a change with tandem, around what was typed since.
+    /// A person undoes or redoes a change with tandem, around text typed since.
     fn undo(&mut self) {
         if self.changes.is_empty() {
             return;
@@ -230,7 +230,7 @@ impl Play {
             .map(|line| (line.id.to_string(), line.clone()))
             .collect();
         let lines: Vec<Line> = ids.lines().map(|id| known[id].clone()).collect();
-        // Where undo finds its way among equal lines by their text, which of them is left is unknown.
+        // If undo matches equal lines by their text, which of them remains is unknown.
         if plain(&lines) == *result {
             self.becomes(lines);
         } else {
@@ -244,7 +244,7 @@ impl Play {
         there.cloned().collect()
     }
 
-    /// These are the lines now. Those that come back stand where others stood.
+    /// Sets the current lines. Restored lines take the places of the ones that replaced them.
     fn becomes(&mut self, lines: Vec<Line>) {
         let ids: BTreeSet<usize> = lines.iter().map(|line| line.id).collect();
         let mut old = std::mem::take(&mut self.lines).into_iter().peekable();
@@ -304,16 +304,16 @@ fn text(lines: &[Line], of: impl Fn(&Line) -> String) -> String {
 
 #[derive(Debug, Default)]
 struct Count {
-    /// Lines that a turn wrote, and how many of them are known to be.
+    /// How many lines were written by turns, and how many of those are attributed.
     by_turns: usize,
     known: usize,
-    /// The same for lines whose text is not repeated.
+    /// The same for lines whose text is unique.
     by_turns_alone: usize,
     known_alone: usize,
-    /// Lines somebody rewrote that a turn had written, and how many are known to be.
+    /// How many lines of turns were rewritten, and how many of those are attributed.
     rewritten: usize,
     known_rewritten: usize,
-    /// Lines that are said to be by the one of two writers of the same text who did not write this one.
+    /// Lines attributed to the wrong one of two writers of the same text.
     by_text: usize,
 }
 
@@ -348,7 +348,7 @@ fn check(seed: u64, count: &mut Count) {
             continue;
         };
         let change = numbers[session][change];
-        // Of two equal lines beside each other, nothing tells which one was deleted.
+        // If one of two adjacent equal lines is deleted, nothing shows which one.
         let gone: Vec<&Line> = play.gone_around(place, line.block).collect();
         let equal = gone.iter().filter(|gone| gone.text == line.text);
         let equal: Vec<Writer> = equal.map(|gone| gone.writer).collect();

@@ -24,7 +24,7 @@ struct Scene {
     snapshots: Snapshots,
 }
 
-/// The repository, made once: every scene has a copy.
+/// The repository, created once and copied for each scene.
 static TEMPLATE: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("work");
@@ -58,7 +58,7 @@ static TEMPLATE: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
     folder
 });
 
-/// Runs a command line in the `work` of a folder.
+/// Runs a command line in the folder's `work` directory.
 fn run_in(folder: &Path, line: &str) {
     let mut command = shell(folder, line);
     for (name, value) in [
@@ -71,7 +71,7 @@ fn run_in(folder: &Path, line: &str) {
     let _any_exit = command.env("GIT_COMMITTER_EMAIL", "a@b").output().unwrap();
 }
 
-/// A shell in the `work` of a folder, whose git has no configuration but the repository's.
+/// A shell in the folder's `work` directory, with git reading only the repository's configuration.
 fn shell(folder: &Path, line: &str) -> Command {
     let mut command = Command::new("sh");
     command
@@ -120,7 +120,7 @@ impl Scene {
         let mut tree = BTreeMap::new();
         let mut ahead = vec![self.root()];
         while let Some(folder) = ahead.pop() {
-            // As someone else than root, what may not be read is compared by its permissions alone.
+            // Only root can read some of these files, so other users compare their permissions alone.
             for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
                 let (path, found) = (entry.path(), entry.metadata().unwrap());
                 let bytes = if found.is_symlink() {
@@ -152,7 +152,7 @@ impl Scene {
         tree
     }
 
-    /// Looks until nothing is so new that it has to be read again: that is how most commands find a workspace.
+    /// Takes snapshots until no file is recent enough to be read again, the usual state when a command starts.
     fn settle(&mut self) {
         for _ in 0..1000 {
             self.snapshots.look();
@@ -165,7 +165,7 @@ impl Scene {
         }
     }
 
-    /// Restores what a command line changes of the protected files.
+    /// Restores the protected files that a command line changed.
     fn restore(&mut self, line: &str) -> Vec<String> {
         self.settle();
         let guard = self.snapshots.guard();
@@ -217,7 +217,7 @@ fn changes_of_an_interrupted_command_are_found_by_the_manifest() {
         "rm -rf src; mkdir hollow; echo x > new; git add -A; printf x > \"$(printf 'name\\377')\"; chmod +x README.md",
     );
     let root = Arc::new(Root::open(&scene.root()).unwrap());
-    // Nobody else has them open after a kill.
+    // After a kill, no other process has them open.
     let left = scene.folder.path().join("left");
     fs::copy(scene.folder.path().join("images"), &left).unwrap();
     let mut later = Snapshots::new(
@@ -290,7 +290,7 @@ fn concurrent_writes_are_not_attributed_to_the_command() {
         ("src/lib.rs", None),
     ];
     let written = written.map(|(name, text)| (root.join(name), text.map(Arc::from)));
-    // What was saved first is what the command went on from.
+    // The command continued from the text saved first.
     fs::write(root.join("README.md"), "# Mine\nboth\n").unwrap();
     let changes = scene.snapshots.look();
     let (changes, notes) = scene.snapshots.attribute(changes, &written.into(), false);
@@ -350,7 +350,7 @@ fn what_cannot_be_written_leaves_everything_as_it_is_and_can_be_tried_again() {
             matches!(reverted.left.as_slice(), [left] if matches!(left.reason, Reason::Io(_))),
             "{line}"
         );
-        // A pipe is not made again.
+        // A pipe is not recreated.
         if !line.contains("mkfifo") {
             assert!(
                 scene.tree() == after,
@@ -428,7 +428,7 @@ fn sparse(scene: &Scene, name: &str) {
         .unwrap();
 }
 
-/// What a guard finds of a command's changes is what its look finds, and in ignored folders too.
+/// A guard finds the same changes as a snapshot does, and those in ignored folders, too.
 #[test]
 fn protected_files_are_found_by_looks() {
     let mut scene = Scene::new();
@@ -480,12 +480,12 @@ fn protected_files_are_found_by_looks() {
         );
         assert!(!notes.is_empty(), "{line}");
     }
-    // Nobody takes instructions from these.
+    // Agents don't read these.
     let line = "touch out/node_modules/x/AGENTS.md; mkdir -p node_modules/x; touch node_modules/x/AGENTS.md";
     assert_eq!(scene.restore(line), Vec::<String>::new());
 }
 
-/// A look that goes on from an earlier one again finds the same, and nothing twice.
+/// A snapshot based on an earlier one finds the same files, each once.
 #[test]
 fn a_look_can_go_back() {
     let mut scene = Scene::new();

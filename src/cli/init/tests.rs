@@ -66,7 +66,7 @@ fn helix_files_are_written_once() {
 #[test]
 fn a_home_that_cannot_be_written_has_a_way_out() {
     let home = Home::new();
-    // Nothing can be created below a file, not even by an administrator.
+    // Not even an administrator can create anything below a file.
     let blocked = home.0.path().join("platform");
     fs::write(&blocked, "").unwrap();
     let environment = Environment::made_up(

@@ -556,7 +556,7 @@ fn the_proxy_is_chosen_by_scheme() {
         proxy(secure, &both).unwrap(),
         "http://user:***@one:1/ (HTTPS_PROXY, but not for localhost)"
     );
-    // Windows takes both spellings for one variable.
+    // On Windows, both spellings name the same variable.
     let name = if cfg!(windows) {
         "HTTP_PROXY"
     } else {

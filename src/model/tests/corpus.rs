@@ -78,7 +78,7 @@ fn with_line_ends(bytes: &[u8], end: &[u8]) -> Vec<u8> {
         .join(end)
 }
 
-/// What is wrong with what a stream gives, whole and in cuts.
+/// What is wrong with the events decoded from a stream, as a whole and in cuts.
 fn check(api: &str, bytes: &[u8], expected: &Value) -> Vec<String> {
     let api = match api {
         "responses" => Api::Responses,
@@ -105,7 +105,7 @@ fn check(api: &str, bytes: &[u8], expected: &Value) -> Vec<String> {
     wrong
 }
 
-/// What the stream gave that it should not have given.
+/// Unexpected events of the stream.
 fn differences(got: &Collected, expected: &Value) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut same = |what: &str, got: Value, expected: &Value| {
@@ -163,7 +163,7 @@ fn differences(got: &Collected, expected: &Value) -> Vec<String> {
     wrong
 }
 
-/// The words of the APIs for one finish.
+/// Each API's word for a finish reason.
 fn names(finish: &Finish) -> &[&str] {
     match finish {
         Finish::Stop => &["stop", "end_turn", "completed", "stop_sequence"],
@@ -181,7 +181,7 @@ fn usage(got: &Collected, expected: &Value, same: &mut impl FnMut(&str, Value, &
         return same("usage", Value::Null, expected);
     };
     let number = |field: &str| expected[field].as_u64().unwrap_or_default();
-    // The corpus keeps Anthropic's numbers separate; ours has what came from the cache in the input, as everywhere else.
+    // The corpus keeps Anthropic's counts separate; tandem includes cached tokens in the input, as for every other provider.
     let separate = if expected.get("cache_write").is_some() {
         number("cached") + number("cache_write")
     } else {
@@ -203,7 +203,7 @@ fn usage(got: &Collected, expected: &Value, same: &mut impl FnMut(&str, Value, &
     }
 }
 
-/// A stream of ours: the comment in its first line says what it must give.
+/// A stream of our own; a comment in its first line states the expected result.
 fn own_stream(path: &Path) -> (Vec<u8>, Value) {
     let bytes = std::fs::read(path).unwrap();
     let text = std::str::from_utf8(&bytes).unwrap();
@@ -236,7 +236,7 @@ fn recorded_streams_decode_to_the_expected_events() {
     eprintln!("own streams: {} × 7 cuts", streams.len());
 }
 
-/// Every demand of a first line can fail.
+/// Each expectation stated in a first line can fail.
 #[test]
 fn unexpected_events_fail_the_stream_check() {
     let demands = [
@@ -264,7 +264,7 @@ fn unexpected_events_fail_the_stream_check() {
     }
 }
 
-/// The corpus leaves thoughts where a server that does not know them left them: in the text.
+/// The corpus leaves thoughts where a server that doesn't recognize them does: in the text.
 fn separate_thoughts(expected: &mut Value) {
     let text = expected["text"].as_str().unwrap_or_default();
     let Some((thoughts, answer)) = text
@@ -303,7 +303,7 @@ fn shared_streams_decode_to_the_expected_events() {
     eprintln!("recorded streams: {counted} × 7 cuts");
 }
 
-/// A case of framing: the bytes, and the name and data of each event.
+/// A framing case: the bytes, and the name and data of each event.
 #[derive(Deserialize)]
 struct Framing {
     name: String,

@@ -72,7 +72,7 @@ fn request(api: Api, configured: Value, messages: &[Message]) -> Value {
     .unwrap()
 }
 
-/// A call with whole arguments and one with cut ones, after some reasoning.
+/// A call with complete arguments and one with truncated ones, after some reasoning.
 fn conversation(reasoning: Vec<ReasoningItem>) -> Vec<Message> {
     let whole = Arguments::Object(Map::from_iter([("x".to_owned(), json!(1))]));
     let cut = Arguments::Unparsable("{\"x\":".into());
@@ -99,7 +99,7 @@ fn item(api: Api, model: &str, item: Value) -> ReasoningItem {
     }
 }
 
-/// One item that may go back in each API, and two of each kind that may not.
+/// For each API, one item that may be sent back, and two of each kind that may not.
 fn reasoning(api: Api, own: &Value) -> Vec<ReasoningItem> {
     let foreign = if api == Api::Chat {
         Api::Messages

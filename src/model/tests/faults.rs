@@ -44,7 +44,7 @@ fn request(provider: &Provider) -> ModelRequest {
     }
 }
 
-/// The waits that were announced, and what the request brought.
+/// The announced waits, and the outcome of the request.
 async fn run(provider: &Provider) -> (Vec<Duration>, Collected) {
     let taken = HashSet::new();
     let (mut collector, mut waits, mut end) = (Collector::new(&taken), Vec::new(), Ok(()));
@@ -290,7 +290,7 @@ async fn error_documents_instead_of_streams_are_quoted() {
     }
 }
 
-/// Gzip with one stored block.
+/// A gzip stream with one stored block.
 fn gzip(data: &[u8]) -> Vec<u8> {
     let size = u16::try_from(data.len()).unwrap();
     let crc = !data.iter().fold(!0_u32, |crc, byte| {
@@ -439,7 +439,7 @@ async fn https_needs_no_process_wide_setup() {
         Some(Ok(ModelEvent::Retry { reason, .. })) => {
             assert!(reason.contains("refused"), "{reason}");
         }
-        // A machine without any certificate authority.
+        // A machine without certificate authorities.
         other => assert!(
             matches!(&other, Some(Err(error)) if error.message.contains("CA")),
             "{other:?}"

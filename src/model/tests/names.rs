@@ -40,7 +40,7 @@ const BEHIND: [&str; 15] = [
     "-001",
 ];
 
-/// Every how many combinations one is tried. A prime, so that every form comes up.
+/// The sampling interval of combinations. It is prime, so every form is tried.
 const EVERY: usize = 29;
 
 /// The names in the table.
@@ -63,7 +63,7 @@ fn spellings(name: &str) -> Vec<String> {
     all
 }
 
-/// Everything about a request that depends on the name, as text.
+/// Everything in a request that depends on the name, as text.
 fn facts(name: &str) -> String {
     let known = Known::by_name(name);
     let homes = [
@@ -104,7 +104,7 @@ fn every_spelling_of_a_name_means_the_same_model() {
         for spelling in spellings(name) {
             for (before, behind) in BEFORE.iter().flat_map(|b| BEHIND.map(|e| (b, e))) {
                 count += 1;
-                // Each name in different forms than the previous one: trying all of them would take a minute.
+                // Each name is tried in different forms from the one before: trying all would take a minute.
                 if !count.is_multiple_of(EVERY) {
                     continue;
                 }

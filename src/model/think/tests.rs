@@ -176,7 +176,7 @@ fn later_think_tags_are_text() {
 
 #[test]
 fn a_flood_of_marks_does_not_mute_the_answer() {
-    // If each of them is read again with every letter, this takes hours.
+    // Reparsing everything on each letter would take hours.
     let floods = [
         ("", "<|start|>", 5_000, false),
         ("", " ", 300_000, false),

@@ -26,7 +26,7 @@ impl Client {
         self.input.write_all(&bytes).unwrap();
     }
 
-    /// Reads until a message of this method, which is the last of the result.
+    /// Reads up to and including a message with this method.
     fn read_until(&mut self, method: &str) -> Vec<Value> {
         let mut messages: Vec<Value> = Vec::new();
         for line in BufReader::new(&mut self.output).lines() {
@@ -198,7 +198,7 @@ async fn text_is_merged_for_slow_clients_without_loss() {
     );
     let mut expected = String::new();
     let mut sent = 0;
-    // Nobody reads yet: the pipe fills up, then the queue, until the watermark says to wait.
+    // Nobody reads yet: the pipe fills, then the queue, until the watermark tells writers to wait.
     while peer.accepts_updates() {
         let piece = format!("{sent} \"ä\"\n");
         peer.text(&answer, &piece);
@@ -262,7 +262,7 @@ async fn shutdown_waits_one_second_for_a_stalled_client() {
     );
 }
 
-/// Yields the same message a number of times and counts.
+/// Yields the same message a number of times, counting.
 struct Flood {
     message: Vec<u8>,
     left: usize,

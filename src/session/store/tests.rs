@@ -22,7 +22,7 @@ use crate::session::Undoable;
 use crate::workspace::Workspace;
 use crate::workspace::state::address;
 
-/// A workspace without folders: texts are stored whatever their files are.
+/// A workspace without directories; texts are stored whatever files they belong to.
 fn workspace() -> Workspace {
     let documents = crate::workspace::Documents::new(crate::text::Encoding::Utf16);
     Workspace::new(Vec::new(), documents, Arc::new(crate::workspace::NoEditor))
@@ -155,7 +155,7 @@ async fn a_conversation_continues_where_it_ended() {
     );
 }
 
-/// A call that edited a file, recorded and journaled as a session does it.
+/// A call that edited a file, recorded and journaled as in a session.
 async fn edited(journal: &mut Journal, checkpoints: &mut Checkpoints, id: &str, diff: FileDiff) {
     let preview = Preview {
         title: "Edit a".to_owned(),
@@ -273,7 +273,7 @@ async fn replay_shows_what_was_shown() {
         "tool_call_complete",
         "tool_preview",
         "tool_execution_end",
-        // The journal has no end of this turn.
+        // The journal does not record the end of this turn.
         "interrupted",
     ];
     assert_eq!(kinds, expected);

@@ -123,7 +123,7 @@ fn ends_that_nothing_begins_are_cut_off() {
     }
 }
 
-/// A reader that scans the rest of the text for each mark would take hours.
+/// Scanning the rest of the text for each mark would take hours.
 #[test]
 fn many_tags_are_searched_in_linear_time() {
     let tags = "<parameter=a>".repeat(100_000);

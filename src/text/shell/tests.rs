@@ -135,7 +135,7 @@ proptest! {
     }
 }
 
-/// All commands of a line as bash runs them: their keyword, and their words as written.
+/// All commands of a line as bash runs them: the keyword, and the words as written.
 fn outline(line: &str) -> String {
     let line = read(line, Posix).unwrap_or_else(|why| panic!("{line}: {why}"));
     let command = |command: &&Command| {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// Numbers that are the same in each run.
+/// Pseudo-random numbers, the same in each run.
 struct Dice(u64);
 
 impl Dice {
@@ -32,10 +32,10 @@ impl Dice {
     }
 }
 
-/// A line and what it ends with.
+/// A line and its ending.
 type Line = (String, &'static str);
 
-/// Lines with endings of one kind or of two, the last one perhaps without.
+/// Lines with endings of one or two kinds, the last one possibly without.
 fn ended(dice: &mut Dice, lines: &[String]) -> Vec<Line> {
     let kinds: [&[&str]; 4] = [&["\n"], &["\n"], &["\r\n"], &["\n", "\r\n"]];
     let kind = *dice.pick(&kinds);
@@ -59,7 +59,7 @@ fn joined(lines: &[Line]) -> String {
         .collect()
 }
 
-/// What is in a folder: texts, and links as `-> TARGET`.
+/// The contents of a folder: texts, and links as `-> TARGET`.
 fn tree(folder: &Path) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let dir = Dir::open_ambient_dir(folder, ambient_authority()).unwrap();

@@ -61,7 +61,7 @@ const SUMS: &str = r##"{
 const CELLS: &str = "# %% [markdown] 1\n# Sums\n\nof \"numbers\"\n# %% [code] 2\nx = 1\nplot(x)\n\
     # %% [output] 2\n<Figure>\n[image/png]\n# %% [code] 3\n";
 
-/// What the model reads, without the line that explains it and the line numbers.
+/// What the model reads, without the explanatory line and the line numbers.
 async fn cells(place: &Place) -> String {
     let read = place.answer("read_file", json!({"path": "a.ipynb"})).await;
     let lines = read.lines().map(|line| line.split_once('\t').unwrap().1);
@@ -100,7 +100,7 @@ async fn an_edit_of_a_cell_changes_only_its_source() {
     edit(&place, "# %% [code] 3\n", "# %% [code] 3\nx + 1\n").await;
     let expected = expected.replace("\"source\": []", "\"source\": [\n    \"x + 1\"\n   ]");
     assert_eq!(place.on_disk("a.ipynb"), expected);
-    // As a command shows it.
+    // The form a command shows.
     edit(&place, r#""x + 1""#, r#""x + 2""#).await;
     assert_eq!(place.on_disk("a.ipynb"), expected.replace("x + 1", "x + 2"));
 }
@@ -223,7 +223,7 @@ async fn a_search_has_the_lines_that_reading_has() {
     assert!(read.starts_with("8\tplot(x)\n"), "{read}");
 }
 
-/// A cell with a marker could not be told from two.
+/// A cell that contains a marker would be indistinguishable from two cells.
 #[tokio::test]
 async fn a_notebook_whose_text_would_be_ambiguous_is_json() {
     let file = SUMS.replace("plot(x)", "# %% [code] 9");

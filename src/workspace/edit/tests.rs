@@ -83,7 +83,7 @@ fn line_endings_follow_the_file() {
         Strategy::LineEndings,
         "x\ny\n",
     );
-    // Mixed: lines that stay keep theirs, new ones take that of the line they replace.
+    // Mixed: unchanged lines keep their endings, new ones take those of the lines they replace.
     check(
         "1\n2\r\n3\n4\r\n",
         "1\n2\n3",
@@ -112,7 +112,7 @@ fn the_last_line_may_lack_the_line_break_that_is_quoted() {
         let outcome = apply(text, &edit(old, new)).unwrap();
         assert_eq!(&*outcome.new_text, expected);
     }
-    // Elsewhere the line break counts, and and in an edit that only adds or removes one, too.
+    // Elsewhere the line break counts, and so it does in an edit that only adds or removes one.
     refused("b = 1\na", "b\n", "c\n", &["not found"]);
     refused("b, b", "b\n", "b", &["not found"]);
 }
@@ -311,7 +311,7 @@ fn check_patch(text: &str, chunks: &str, expected: &str) {
 fn patch_chunks_match_whole_lines() {
     check_patch("one\nnone\n", "@@\n-one\n+1\n", "1\nnone\n");
     check_patch("a\r\nb\r\n", "@@\n a\n+x\n b\n", "a\r\nx\r\nb\r\n");
-    // A diff of line endings alone changes them, any other has those of the file.
+    // A diff of line endings alone changes them; any other diff uses the file's.
     check_patch("a\r\nb\r\n", "@@\n-a\r\n+a\n b\r\n", "a\nb\r\n");
     check_patch("a\nb\n", "@@\n-a\n-b\n+a\r\n+b\r\n", "a\r\nb\r\n");
     check_patch("a\nb\n", "@@\n-a\r\n+c\r\n b\r\n", "c\nb\n");
@@ -319,7 +319,7 @@ fn patch_chunks_match_whole_lines() {
     check_patch("a\nb", "@@\n-b\n+c\n", "a\nc");
     check_patch("a\nb", "@@\n b\n+c\n", "a\nb\nc");
     check_patch("a", "+b\n", "a\nb");
-    // Both reach the end, which has no line ending.
+    // Both extend to the end, which has no line ending.
     check_patch("a\nb", "+c\n@@\n-b\n+d\n", "a\nd\nc");
     check_patch("", "+b\n", "b\n");
     check_patch(
@@ -346,7 +346,7 @@ fn patch_chunks_match_whole_lines() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(5000))]
 
-    /// A skipped pass would have found nothing. (A skipped Unicode pass would have found what the previous one did.)
+    /// A skipped pass would find nothing. (A skipped Unicode pass would find the same as the previous one.)
     #[test]
     fn skipped_passes_would_find_nothing(text in "[ab\"“é \t\r\n]{0,12}", sought in "[ab\"“é \t\r\n]{1,4}") {
         let edit = Replacement { old_text: sought.clone(), new_text: String::new(), replace_all: false };
@@ -373,7 +373,7 @@ proptest! {
         if let Ok(outcome) = apply(&text, &Change::Edits(vec![edit.clone()])) {
             prop_assert_eq!(patched(&text, &outcome.places), &*outcome.new_text);
             prop_assert!(replace_all || outcome.places.len() == 1);
-            // Elsewhere the bytes are unchanged, whatever the pass ignored.
+            // Elsewhere the bytes are unchanged, whatever the pass ignores.
             let (first, last) = (outcome.places.first().unwrap(), outcome.places.last().unwrap());
             prop_assert!(outcome.new_text.starts_with(text.get(..first.range.start).unwrap()));
             prop_assert!(outcome.new_text.ends_with(text.get(last.range.end..).unwrap()));
@@ -392,7 +392,7 @@ proptest! {
     }
 }
 
-/// Cases of the corpus whose label we disagree with, and why.
+/// Cases of the corpus whose labels we disagree with, and why.
 const DISAGREED: &[(&str, &str)] = &[
     (
         "continue-5ef3cf6f20",
@@ -485,12 +485,12 @@ fn files(value: &Value) -> Files {
         .collect()
 }
 
-/// The files after a patch, or unchanged if any part of it is refused.
+/// The files after a patch, or unchanged if any part is refused.
 fn patched_files(files: Files, text: &str) -> Files {
     let apply = |files: &Files| -> Option<Files> {
         let mut after = files.clone();
         for FilePatch { path, action } in parse(text).ok()? {
-            // Some cases name the file differently than the patch.
+            // Some cases name the file differently from the patch.
             let path = if files.contains_key("input") {
                 "input".to_owned()
             } else {

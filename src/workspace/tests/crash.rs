@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-/// Where the process to be killed works.
+/// The directory in which the process to be killed works.
 const FOLDER: &str = "TANDEM_TEST_CRASH";
 
 fn content(letter: &str) -> String {
@@ -31,7 +31,7 @@ async fn writes_until_killed() {
     }
 }
 
-/// The size of the file, from its folder: on Windows a file that somebody holds open cannot be replaced.
+/// The file's size, from its directory entry: on Windows, an open file cannot be replaced.
 fn size(fixture: &Fixture) -> Option<u64> {
     let files = std::fs::read_dir(fixture.ws()).unwrap().map(Result::unwrap);
     files
@@ -64,7 +64,7 @@ async fn a_killed_process_leaves_the_old_file_or_the_new_one() {
             );
             std::thread::yield_now();
         }
-        // At another moment each time.
+        // At a different moment each time.
         let moment = Instant::now();
         while moment.elapsed() < Duration::from_micros(97 * round) {
             std::hint::spin_loop();

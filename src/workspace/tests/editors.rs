@@ -20,7 +20,7 @@ enum Manner {
     RefusesStale,
     /// Like Neovim.
     SkipsStale,
-    /// Answers before it reports the change.
+    /// Answers before reporting the change.
     Slow,
     /// Reports the change, then fails.
     Fails,
@@ -59,7 +59,7 @@ impl Fake {
         (fake.clone(), fixture.edited(documents, fake))
     }
 
-    /// The person types `text` at byte `at` as soon as the next edit is on its way.
+    /// The person types `text` at byte `at` as soon as the next edit has been sent.
     fn will_type(&self, at: usize, text: &str) {
         self.typing.lock().unwrap().push((at, text.to_owned()));
     }
@@ -71,7 +71,7 @@ impl Fake {
     /// Changes the buffer; returns the `didChange` report.
     fn splice(&self, hunks: &[(Range, String)]) -> Report {
         let mut buffer = self.buffer.lock().unwrap();
-        // From the end, so that earlier positions stay valid: all ranges refer to the text before.
+        // From the end, so that earlier positions stay valid: all ranges refer to the original text.
         let changes: Vec<_> = hunks
             .iter()
             .rev()
@@ -88,7 +88,7 @@ impl Fake {
         (buffer.0, changes)
     }
 
-    /// Types what is due; returns the reports.
+    /// Types pending text; returns the reports.
     fn type_out(&self, due: &Mutex<Vec<(usize, String)>>) -> Vec<Report> {
         let mut reports = Vec::new();
         for (at, text) in due.lock().unwrap().drain(..) {
@@ -191,7 +191,7 @@ async fn an_open_document_is_read_and_edited_in_the_editor_alone() {
     );
 }
 
-/// Records requests, and fails.
+/// Records requests and fails them.
 struct Recorder(Arc<Mutex<Vec<DocumentEdit>>>);
 
 impl Editor for Recorder {
@@ -334,7 +334,7 @@ async fn constant_typing_does_not_block_an_edit() {
     let typist = editor.clone();
     let typing = tokio::spawn(async move {
         loop {
-            // Never at the instant at which a wait ends, where either could come first.
+            // Avoids the instant at which a wait ends, when either could come first.
             tokio::time::sleep(std::time::Duration::from_millis(70)).await;
             typist.will_type(0, "x");
             typist.report(typist.type_out(&typist.typing));
@@ -353,7 +353,7 @@ async fn constant_typing_does_not_block_an_edit() {
     assert!(editor.text().ends_with("one\n2\n"), "{}", editor.text());
 }
 
-/// Something a person types while edits are made: where, and whether just before or just after one.
+/// Something a person types around edits: where, and whether just before or just after one.
 #[derive(Debug, Clone)]
 struct Typing {
     at: usize,
@@ -373,7 +373,7 @@ fn sessions() -> impl proptest::strategy::Strategy<Value = (Manner, Vec<Step>)> 
     (manner, vec((0..20_usize, vec(typing, 0..3)), 1..6))
 }
 
-/// Whatever the order, nothing a person typed is lost, and every edit was either applied once or refused.
+/// In any order, no typed text is lost, and every edit is applied exactly once or refused.
 #[test]
 fn the_user_and_the_agent_share_a_buffer() {
     let fixture = Fixture::new();
@@ -423,7 +423,7 @@ async fn share(fixture: &Fixture, manner: Manner, steps: Vec<Step>) {
             expected.push(mark);
         }
     }
-    // Text for which no edit came is still to be typed.
+    // Text whose edit never came is still to be typed.
     editor.report(editor.type_out(&editor.typing));
     editor.report(editor.type_out(&editor.typing_after));
     let text = editor.text();
@@ -479,7 +479,7 @@ async fn an_editor_that_never_returns_a_text_does_not_block() {
     let fixture = Fixture::new();
     fixture.write("a.txt", "maybe old");
     let workspace = fixture.edited(Documents::new(Encoding::Utf16), Arc::new(Mute));
-    // The disk may be outdated, so nothing is better.
+    // The file on disk may be outdated, so nothing can be read.
     let error = read(&workspace, "a.txt").await.unwrap_err();
     assert!(
         error.to_string().contains("the editor did not return"),

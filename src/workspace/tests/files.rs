@@ -222,7 +222,7 @@ async fn full_writes_never_discard_unseen_changes() {
     assert!(error.to_string().contains("changed"), "{error}");
     assert_eq!(fixture.bytes("a.txt"), b"user typed this\n");
 
-    // Nor what was changed while the person was asked.
+    // Nor may the file change while the person is asked.
     fixture.write("b.txt", "shown\n");
     let path = workspace.resolve("b.txt").unwrap();
     workspace.propose(&path, &write("new\n")).await.unwrap();
@@ -314,14 +314,14 @@ async fn what_an_editor_misreads_is_neither_edited_there_nor_shown_to_commands()
 async fn temporary_files_of_a_killed_process_are_removed() {
     let fixture = Fixture::new();
     std::fs::create_dir(fixture.path("sub")).unwrap();
-    // No process has this id; the second name is our own.
+    // No process has this ID; the second name is our own.
     let (dead, own) = (
         format!(".tandem-{}-0.tmp", i32::MAX),
         format!(".tandem-{}-999999.tmp", std::process::id()),
     );
     for name in [&dead, &own, &format!("sub/{dead}")] {
         fixture.write(name, "");
-        // Where processes cannot be asked for, the age tells.
+        // If processes can't be queried, the file's age decides.
         let file = std::fs::File::options()
             .write(true)
             .open(fixture.path(name))
@@ -343,7 +343,7 @@ async fn temporary_files_of_a_killed_process_are_removed() {
 #[tokio::test]
 async fn temporary_files_of_other_containers_are_left_alone() {
     let fixture = Fixture::new();
-    // There, a process has an id that nobody has here, and another has ours.
+    // In another container, process IDs differ: one may be unused here, another may be ours.
     let theirs = format!(".tandem-{}-1.tmp", i32::MAX);
     fixture.write(&theirs, "theirs");
     let held = std::fs::File::open(fixture.path(&theirs)).unwrap();

@@ -271,7 +271,7 @@ async fn a_protected_file_changes_only_as_shown() {
 #[cfg(unix)]
 #[test]
 fn reads_never_escape_through_a_swapping_symlink() {
-    // A million by hand, in a release build.
+    // Raise this to a million by hand, in a release build.
     let attempts = std::env::var("TANDEM_TEST_READS")
         .ok()
         .and_then(|count| count.parse().ok())

@@ -7,7 +7,7 @@ import { exactly } from "./workbench.mjs";
 const BIG = "src/big.txt";
 const LINE = "x".repeat(300_000);
 
-/** The checks, in order; each is a name and what to do. */
+/** The checks, in order, each a name and a function. */
 export function badInputChecks({ bench, model, settings }) {
   const { chat } = bench;
   const answer = (text) => chat.locator(".answer", { hasText: text });
@@ -25,7 +25,7 @@ export function badInputChecks({ bench, model, settings }) {
       ["/bin/true", /\/bin\/true did not start as a language server/],
     ]) {
       bench.configure({ ...settings, "tandem.server.path": path });
-      await bench.command("tandem: New Session"); // what was open is not shown without a server
+      await bench.command("tandem: New Session"); // without a server, earlier content is not shown
       const card = chat.locator(".welcome .error");
       await card.getByRole("button", { name: "Select Executable…" }).waitFor();
       await card.filter({ hasText: says }).waitFor();
@@ -42,16 +42,16 @@ export function badInputChecks({ bench, model, settings }) {
     const refused = chat.locator(".list .error", { hasText: "does not exist" });
     await refused.getByRole("button", { name: "Try Again" }).waitFor();
     await works("After 404.");
-    await exactly(refused.getByRole("button"), 0); // it would repeat the wrong message
+    await exactly(refused.getByRole("button"), 0); // otherwise it would repeat the wrong message
     await model.script(refusal(500, "boom"), [{ text: "After 500." }]);
     await bench.say("Try.");
-    await answer("After 500.").waitFor(); // tried again by itself
+    await answer("After 500.").waitFor(); // retried automatically
     await bench.idle();
     await model.script([{ status: 429, headers: { "retry-after": "1" }, body: { error: { message: "slow down" } } }], [{ text: "After 429." }]);
     await bench.say("Too fast?");
     await answer("After 429.").waitFor();
     await bench.idle();
-    await exactly(chat.locator(".list .notice", { hasText: "retrying" }), 0); // it is past
+    await exactly(chat.locator(".list .notice", { hasText: "retrying" }), 0); // it is over
     await model.script([{ hang: true }], [{ text: "After a stall." }]);
     const { requests } = await model.state();
     await bench.say("Silence?");
@@ -72,7 +72,7 @@ export function badInputChecks({ bench, model, settings }) {
     await bench.idle();
   }
 
-  /** Both have the conversation of before; one has it locked. */
+  /** Both windows have the earlier session; one has it locked. */
   async function twoWindows() {
     const second = await bench.another();
     try {
@@ -80,7 +80,7 @@ export function badInputChecks({ bench, model, settings }) {
       await model.script([{ text: "From the second window." }]);
       await second.say("Is this one alive?");
       await second.chat.locator(".answer", { hasText: "From the second window." }).waitFor();
-      await second.chat.getByRole("tab").nth(1).waitFor(); // both windows write down what is open: the first one's conversation is not forgotten
+      await second.chat.getByRole("tab").nth(1).waitFor(); // both windows save which sessions are open: the first one's is not lost
       await bench.page.bringToFront();
       await works("From the first window.");
     } finally {
@@ -108,7 +108,7 @@ export function badInputChecks({ bench, model, settings }) {
     }
   }
 
-  /** VS Code takes it for UTF-8: neither an edit nor what commands see of unsaved text may make that permanent. */
+  /** VS Code opens it as UTF-8: neither an edit nor a command that reads its unsaved text may make that permanent. */
   async function misread() {
     const menu = (text) => Buffer.from(`caf\xe9\n${text}\n`, "latin1");
     const call = (name, args) => [{ call: { id: `call_${name}`, name, arguments: args } }];

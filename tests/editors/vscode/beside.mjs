@@ -1,11 +1,11 @@
-// What happens beside the conversation: files dropped and picked, a notice while the window is not focused, a commit message.
+// What happens outside the chat: files dropped and picked, a notice while the window is not focused, a commit message.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { START_MS, exactly, until } from "./workbench.mjs";
 
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/** The checks, in order; each is a name and what to do. */
+/** The checks, in order, each a name and a function. */
 export function besideChecks({ bench, model, settings, picture }) {
   const { chat, page } = bench;
   const answer = (text) => chat.locator(".answer", { hasText: text });
@@ -40,14 +40,14 @@ export function besideChecks({ bench, model, settings, picture }) {
     await chat.getByRole("button", { name: "Add the selection, files or images" }).click();
     await bench.choose("Files and Images");
     const row = (name) => page.locator(".quick-input-list .monaco-list-row", { hasText: name });
-    await row("stock.ts").waitFor(); // the dialog begins in the folder of the open file
+    await row("stock.ts").waitFor(); // the dialog starts in the folder of the open file
     await page.locator(".quick-input-widget input[type=text]").fill(`${bench.project}/`);
     await row("pixel.png").click();
     await chat.locator(".composer .chip", { hasText: "pixel.png" }).waitFor();
     await chat.getByRole("button", { name: "Remove pixel.png" }).click();
   }
 
-  /** It has no file to be read from. */
+  /** It has no file to read. */
   async function untitled() {
     await bench.command("File: New Untitled Text File");
     await page.locator(".editor-instance .monaco-editor.focused").waitFor();
@@ -62,7 +62,7 @@ export function besideChecks({ bench, model, settings, picture }) {
     await bench.command("View: Revert and Close Editor");
   }
 
-  /** With the built-in editor of notebooks; nothing is run in it. */
+  /** In the built-in notebook editor; no cell is run. */
   async function notebook() {
     const cell = (source) => ({ cell_type: "code", execution_count: null, metadata: {}, outputs: [], source: [source] });
     bench.save("sums.ipynb", JSON.stringify({ cells: [cell("import math"), cell("sum([1, 2])")], metadata: {}, nbformat: 4, nbformat_minor: 5 }));
@@ -91,10 +91,10 @@ export function besideChecks({ bench, model, settings, picture }) {
     await model.state("gate:away");
     await page.evaluate(() => {
       document.hasFocus = () => false;
-      document.dispatchEvent(new Event("visibilitychange")); // the window asks again whether it has the focus
+      document.dispatchEvent(new Event("visibilitychange")); // the window checks again whether it has the focus
     });
     await model.open("away");
-    await answer("Still here.").waitFor(); // meanwhile the extension knows that nobody looks
+    await answer("Still here.").waitFor(); // in the meantime, the extension has learned that the window isn't focused
     await model.open("done");
     await page.locator(".notifications-toasts .notification-list-item", { hasText: "tandem finished: Take your time." }).waitFor();
     await picture("notice");
@@ -113,12 +113,12 @@ export function besideChecks({ bench, model, settings, picture }) {
     bench.save("README.md", "# A shop\n\nOpen on Sundays.\n");
     git("add", "README.md");
     bench.save("src/cart.ts", "// nothing of this is staged\n");
-    await bench.openFile("price.ts"); // a file of a repository has git look for it
+    await bench.openFile("price.ts"); // opening a file in a repository makes git search for it
     await page.locator('.activitybar [aria-label^="Source Control"]').first().click();
     await model.reset();
     await model.script([{ text: "Say when the shop is open" }]);
     await page.locator(".scm-editor").first().waitFor({ timeout: START_MS }); // git has found the repository
-    await page.locator(".pane-header:not(.hidden)", { hasText: "Changes" }).first().hover(); // else its buttons are hidden
+    await page.locator(".pane-header:not(.hidden)", { hasText: "Changes" }).first().hover(); // otherwise its buttons are hidden
     await page.getByRole("button", { name: "Write Commit Message" }).first().click();
     await page.locator(".scm-editor .view-line", { hasText: "Say when the shop is open" }).waitFor();
     await picture("commit");
@@ -132,7 +132,7 @@ export function besideChecks({ bench, model, settings, picture }) {
     await bench.command("Notifications: Clear All Notifications");
   }
 
-  /** The browser may not read the clipboard at first: then the message comes back. */
+  /** The browser may not read the clipboard at first: then the prompt moves back to the input. */
   async function mentioned() {
     const box = chat.locator("textarea");
     await bench.command("tandem: Open Chat");
@@ -161,19 +161,19 @@ export function besideChecks({ bench, model, settings, picture }) {
   }
 
   async function restartedWith(settings) {
-    const restarted = chat.locator("body").evaluate(anotherPhase); // as short as it may be
+    const restarted = chat.locator("body").evaluate(anotherPhase); // however short it is
     bench.configure(settings);
     await restarted;
     await chat.locator("body[data-phase=ready]").waitFor();
   }
 
-  /** From the setting on, without another start; in one input event, so that there is one request for it. */
+  /** Enabled by the setting, without a restart; typed in one input event, so that there is one request. */
   async function suggested() {
     bench.write(".config/tandem/config.toml", `[providers.mine]\nbase-url = "${model.baseUrl}"\n`);
     await restartedWith({ ...settings, "tandem.completion.model": "mine/coder" });
     await bench.openFile("README.md");
     await model.reset();
-    await model.script([{ text: "closed on Mondays." }], [{ text: "" }]); // the second where the first was accepted
+    await model.script([{ text: "closed on Mondays." }], [{ text: "" }]); // the second, where the first was accepted
     await bench.goToEndOf("Open on Sundays.");
     await page.keyboard.insertText(" We are ");
     await page.locator(".editor-instance [class*=ghost-text]", { hasText: "closed on Mondays." }).first().waitFor();
@@ -185,7 +185,7 @@ export function besideChecks({ bench, model, settings, picture }) {
     assert.match(JSON.stringify(requests[0].messages), /Open on Sundays\. We are /);
   }
 
-  /** Two lines below the cursor, where VS Code draws no inline completion. */
+  /** Two lines below the cursor, where VS Code shows no inline completion. */
   async function nextEdit() {
     const options = `[completion]\napi = "completions"\nnext-edit = true\n\n[providers.mine]\nbase-url = "${model.baseUrl}"\n`;
     bench.write(".config/tandem/config.toml", options);
@@ -210,7 +210,7 @@ export function besideChecks({ bench, model, settings, picture }) {
     await page.keyboard.press("Tab");
     await line("area = sideLength * sideLength").waitFor();
     await line("area = side * side").waitFor({ state: "detached" });
-    // What other checks type is not completed: the request would take a reply of their scripts.
+    // Typing in other checks gets no completions: the request would consume a reply of their scripts.
     bench.write(".config/tandem/config.toml", "");
     await restartedWith(settings);
   }
@@ -228,7 +228,7 @@ export function besideChecks({ bench, model, settings, picture }) {
   ];
 }
 
-/** Runs in the browser: waits until the chat is in another phase than it is, or was in between. */
+/** Runs in the browser: waits until the chat changes its phase, even briefly. */
 function anotherPhase(body) {
   const { phase } = body.dataset;
   return new Promise((resolve) => {

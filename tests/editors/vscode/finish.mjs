@@ -33,7 +33,7 @@ export function finishChecks({ bench, model, picture }) {
 
   async function clean() {
     const { chat, editor } = bench;
-    bench.save(".vscode/settings.json", JSON.stringify({ "tandem.finish": false })); // which is not for a repository to say
+    bench.save(".vscode/settings.json", JSON.stringify({ "tandem.finish": false })); // which a repository cannot decide
     bench.write("data/User/settings.json", JSON.stringify({ ...USER_SETTINGS, "tandem.finish": true }));
     bench.isWorn = true;
     await bench.reload();
@@ -65,7 +65,7 @@ export function finishChecks({ bench, model, picture }) {
     await bench.bufferIs(TEXT);
   }
 
-  /** At the end of the turn that creates a file, it is opened to find its problems. */
+  /** At the end of the turn that creates a file, the file is opened to find its problems. */
   async function unseen() {
     const { chat, page } = bench;
     const made = (text) => ({ path: "src/made.ts", content: `export const made = "${text}";\n` });

@@ -17,7 +17,7 @@ ${LEFT}
 const FIRST_HALF = STOCK_TEXT.split("\n").slice(0, 3).join("\n").replace(LOW, LOWER);
 const SECOND_HALF = STOCK_TEXT.split("\n").slice(3, 7).join("\n").replace(" left", " in stock");
 
-/** The checks, in order; each is a name and what to do. */
+/** The checks, in order, each a name and a function. */
 export function inlineChecks({ bench, model, picture }) {
   const { page } = bench;
   const widget = page.locator(".review-widget");
@@ -34,7 +34,7 @@ export function inlineChecks({ bench, model, picture }) {
     await page.keyboard.type(`${instruction}\n`);
   }
 
-  /** Keeps the edit. The input is drawn again after a change, and a key before that is lost. */
+  /** Keeps the edit. The input is redrawn after a change, and a key pressed earlier is lost. */
   async function enter() {
     await eventually(async () => {
       await input.waitFor({ timeout: TRY_MS });
@@ -121,7 +121,7 @@ export function inlineChecks({ bench, model, picture }) {
     await bench.select("export function low", 7);
     await page.keyboard.press("Control+k");
     await page.keyboard.press("y");
-    await widget.waitFor(); // its input is not there yet
+    await widget.waitFor(); // its input does not exist yet
     await page.keyboard.type("include 11");
     await page.keyboard.press("Backspace");
     await page.keyboard.type("0 as low\n");

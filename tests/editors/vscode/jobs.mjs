@@ -4,12 +4,12 @@ import { execFileSync } from "node:child_process";
 import { webStory } from "./story.mjs";
 import { exactly, until } from "./workbench.mjs";
 
-/** A time that nothing else sleeps. */
+/** A duration that no other process sleeps. */
 const SLEEP = "4711.25";
 const SERVER = `python3 -uc "import socket; s = socket.create_server(('127.0.0.1', 0)); print('port', s.getsockname()[1])
 while True: s.accept()"`;
 
-/** The checks, in order; each is a name and what to do. */
+/** The checks, in order, each a name and a function. */
 export function jobChecks({ bench, model, picture }) {
   const { chat, page } = bench;
   const answer = (text) => chat.locator(".answer", { hasText: text });
@@ -55,13 +55,13 @@ export function jobChecks({ bench, model, picture }) {
       .locator(".age", { hasText: /^\d+ s$/ })
       .waitFor();
     const first = await row("listening").locator(".age").textContent();
-    await until(row("listening").locator(".age"), ({ textContent }, before) => textContent !== before, first); // it grows older
+    await until(row("listening").locator(".age"), ({ textContent }, before) => textContent !== before, first); // its age increases
     await count(/tandem: Ask before edits.*1$/).waitFor();
     await row("listening").getByRole("button", { name: "Output" }).click();
     await row("listening").locator(".output", { hasText: /^listening\n 90%$/ }).waitFor();
     await row("listening").getByRole("button", { name: "Hide output" }).and(chat.locator("[aria-expanded=true]")).waitFor();
     await picture("job");
-    await chat.locator("main").evaluate((main) => main.firstElementChild.style.setProperty("min-height", "5000px")); // that of a long conversation
+    await chat.locator("main").evaluate((main) => main.firstElementChild.style.setProperty("min-height", "5000px")); // that of a long session
     await bench.scrollToTop();
     await until(chat.locator(".jump"), (jump) => jump.getBoundingClientRect().bottom <= document.querySelector(".jobs").getBoundingClientRect().top); // it covers nothing
     await chat.getByRole("button", { name: "Scroll to the end" }).click();
@@ -126,7 +126,7 @@ export function jobChecks({ bench, model, picture }) {
     await bench.idle();
     const { requests } = await model.state();
     assert.match(JSON.stringify(requests.at(-1).messages.at(-1)), /job 1 was stopped by the user[\s\S]*job 2 was stopped by the user/);
-    await exactly(chat.locator(".jobs .job"), 0); // they were seen
+    await exactly(chat.locator(".jobs .job"), 0); // they have been seen
   }
 
   async function opened() {

@@ -1,4 +1,4 @@
-// Whether the chat can be read in the states that the checks take pictures of: each in every width and every theme, one of these in each width. The picture's
+// Checks that the chat is legible in every state the checks take pictures of: each in every width and every theme, one of these in each width. The picture's
 // name decides which, so that an element in many pictures is seen in all pairs. The chat's frame gets the width and the theme's styles directly, so that
 // nothing has to be dragged or chosen.
 import assert from "node:assert/strict";
@@ -7,7 +7,7 @@ import { THEMES } from "./workbench.mjs";
 
 const WIDTHS_PX = [220, 320, 420];
 const CONTRAST = 4.5;
-/** No word of so many letters is too long for a line. */
+/** A word of at most this many letters always fits on a line. */
 const SHORT = 16;
 
 export class Legibility {
@@ -17,7 +17,7 @@ export class Legibility {
   #states = 0;
   #tookMs = 0;
 
-  /** Before the checks: choosing a theme takes the keyboard from whatever has it. */
+  /** Done before the checks, because choosing a theme takes the keyboard focus away. */
   static async start(bench, options) {
     const legibility = new Legibility(bench, options);
     legibility.#themes = await legibility.#collect();
@@ -35,7 +35,7 @@ export class Legibility {
     const { chat } = this.bench;
     const outer = this.bench.page.locator('iframe.webview.ready[src*="extensionId=tandem.tandem"]');
     if (!(await outer.isVisible())) {
-      return; // something else is looked at
+      return; // the focus is on something else
     }
     this.#states++;
     const began = performance.now();
@@ -64,7 +64,7 @@ export class Legibility {
     this.#tookMs += performance.now() - began;
   }
 
-  /** Fails with what could not be read, and where. */
+  /** Fails, listing what was illegible and where. */
   report() {
     console.log(`# ${this.#states} states in ${WIDTHS_PX.length} widths and ${Object.keys(THEMES).length} themes took ${(this.#tookMs / 1000).toFixed(1)} s`);
     const lines = [...this.#findings].map(([text, where]) => `${text}  [${where.size}: ${[...where].slice(0, 4).join(", ")}]`);
@@ -76,7 +76,7 @@ export class Legibility {
     this.#findings.set(text, (this.#findings.get(text) ?? new Set()).add(where));
   }
 
-  /** What a page is given in each theme; the last one stays. */
+  /** The styles a page receives in each theme; the last theme stays. */
   async #collect() {
     const themes = {};
     for (const name of Object.keys(THEMES)) {
@@ -87,14 +87,14 @@ export class Legibility {
   }
 }
 
-/** Runs in the browser, as the functions below. */
+/** Runs in the browser, like the functions below. */
 function themeOf(body) {
   return { style: document.documentElement.style.cssText, className: body.className, kind: body.dataset.vscodeThemeKind };
 }
 
 function wear(body, { style, className, kind }) {
   document.documentElement.style.cssText = style; // the attribute is forbidden
-  document.documentElement.style.background = "var(--vscode-sideBar-background)"; // else the window's own theme is behind it
+  document.documentElement.style.background = "var(--vscode-sideBar-background)"; // otherwise the window's own theme is behind it
   body.className = className;
   body.dataset.vscodeThemeKind = kind;
 }
@@ -135,7 +135,7 @@ function illegible(body, { CONTRAST, SHORT }) {
     return [element.closest("[class]")?.parentElement?.className, element.closest("[class]")?.className, element.localName].join(" > ");
   }
 
-  /** Text ends where its box ends, unless one can scroll there or hears the rest when one points at it. */
+  /** Text ends where its box ends, unless it can be scrolled or a tooltip shows the rest. */
   function cutOff(element, boxes, where) {
     const right = Math.max(...boxes.map((box) => box.right));
     const left = Math.min(...boxes.map((box) => box.left));
@@ -158,7 +158,7 @@ function illegible(body, { CONTRAST, SHORT }) {
     }
   }
 
-  /** What is chosen can be read, or is said where one points at the list. */
+  /** The selected option is legible, or the list's tooltip shows it. */
   function chosen(select) {
     const context = new OffscreenCanvas(1, 1).getContext("2d");
     context.font = style(select).font;
@@ -169,7 +169,7 @@ function illegible(body, { CONTRAST, SHORT }) {
     }
   }
 
-  /** What is seen of a box: boxes around it that clip leave the rest out. */
+  /** The visible part of a box: surrounding boxes may clip it. */
   function seen(element, box) {
     let { left, right, top, bottom } = box;
     for (let outer = element; outer !== null; outer = outer.parentElement) {
@@ -189,10 +189,10 @@ function illegible(body, { CONTRAST, SHORT }) {
     }
   }
 
-  /** A word is in one line if it fits into one: where it stands alone, and where it is short. */
+  /** A word stays on one line if it fits: where it is alone, and where it is short. */
   function broken(element, node, where) {
     if (element.closest("code, pre, .diff, .output, .facts, .file, .job, math")) {
-      return; // there, text is wrapped wherever the line ends
+      return; // there, text wraps at any character
     }
     let block = element;
     while (style(block).display.startsWith("inline")) {
@@ -234,7 +234,7 @@ function illegible(body, { CONTRAST, SHORT }) {
     }
   }
 
-  /** The colors of text and what is behind it, as they are on the screen. */
+  /** The colors of text and its background, as on the screen. */
   function painted([element, ...inner], color, behind) {
     if (element === undefined) {
       return [behind, over(color, behind)];

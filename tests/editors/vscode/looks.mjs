@@ -5,7 +5,7 @@ import { exactly, until } from "./workbench.mjs";
 const NARROW_PX = 180;
 const WIDE_PX = 440;
 
-/** The checks, in order; each is a name and what to do. */
+/** The checks, in order, each a name and a function. */
 export function looksChecks({ bench, model, picture }) {
   const { chat, page } = bench;
   const answer = (text) => chat.locator(".answer", { hasText: text });
@@ -29,7 +29,7 @@ export function looksChecks({ bench, model, picture }) {
     await bench.theme("Dark Modern");
   }
 
-  /** Everything that is asked about, and every button, is in the window. */
+  /** All requests and buttons are inside the window. */
   async function narrow() {
     await bench.widenSideBar(NARROW_PX);
     const card = chat.locator(".asking");
@@ -40,7 +40,7 @@ export function looksChecks({ bench, model, picture }) {
     for (const control of await chat.locator(".composer :is(button, select)").all()) {
       await until(control, (one) => one.hidden || (one.getBoundingClientRect().right <= innerWidth && one.clientWidth > 20));
     }
-    await until(chat.locator(".composer select.mode"), ({ clientWidth }) => clientWidth > 40); // one can read it
+    await until(chat.locator(".composer select.mode"), ({ clientWidth }) => clientWidth > 40); // it is legible
     await picture("narrow-edit");
     await card.locator(".question button", { hasText: /reject/i }).click();
     await answer("As you wish.").waitFor();
@@ -48,7 +48,7 @@ export function looksChecks({ bench, model, picture }) {
     await bench.widenSideBar(WIDE_PX);
   }
 
-  /** The buttons on a prompt hide no word of it, and the bar of a wide table is in view without a pointer. */
+  /** The buttons on a prompt hide no word of it, and a wide table's scroll bar is visible without a pointer. */
   async function nothingHidden() {
     await model.script([{ text: `| ${"wide | ".repeat(40)}\n| ${"--- | ".repeat(40)}\n| ${"cell | ".repeat(40)}\n\nA table.` }]);
     await bench.say("word ".repeat(40).trim());
@@ -68,7 +68,7 @@ export function looksChecks({ bench, model, picture }) {
     await picture("prompt-buttons");
   }
 
-  /** The view of changes takes half of the chat's height: the end of the answer stays in sight all the same. */
+  /** The view of changes takes half of the chat's height: the end of the answer must stay visible. */
   async function followed() {
     await bench.keepAll();
     await bench.newSession();
@@ -85,7 +85,7 @@ export function looksChecks({ bench, model, picture }) {
     await bench.command("tandem: Reject All");
   }
 
-  /** Who scrolls up reads, also by keyboard from the input: what is written below moves nothing, and a button leads back. */
+  /** After scrolling up, by mouse or keyboard, new text moves nothing, and a button leads back to the end. */
   async function scrolledUp() {
     await model.script([{ text: "It begins here.\n\n" }, { gate: "more" }, { text: "More and more.\n\n".repeat(40) }, { text: "Now it ends." }]);
     await bench.say("And once more.");
@@ -102,12 +102,12 @@ export function looksChecks({ bench, model, picture }) {
     await exactly(chat.locator(".jump:not([hidden])"), 0);
   }
 
-  /** In a remote window, as this one, the settings that count are on a page of their own. */
+  /** In a remote window, such as this one, the effective settings are on a page of their own. */
   async function settings() {
     await bench.command("tandem: Open Settings");
     const item = page.locator(".settings-editor .setting-item-contents", { hasText: "Base Url" });
     await item.first().waitFor();
-    await bench.command("View: Close Editor"); // others may be dirty
+    await bench.command("View: Close Editor"); // others may be unsaved
   }
 
   async function otherModel() {
@@ -121,7 +121,7 @@ export function looksChecks({ bench, model, picture }) {
     await model.models("offer");
     await notListed.click();
     await page.locator(".quick-input-list .monaco-list-row", { hasText: "qwen3-coder" }).first().waitFor();
-    await bench.choose("custom/test"); // nobody configured it: the endpoint has it
+    await bench.choose("custom/test"); // not configured: the endpoint reports it
     await card.getByRole("button", { name: "Try Again" }).click();
     await answer("Another one answers.").waitFor();
     await bench.idle();

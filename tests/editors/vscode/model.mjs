@@ -1,4 +1,4 @@
-// The scripted model server (tests/editors/model_server.py) as an object: what the model will say, gates in it, and what it was asked.
+// The scripted model server (tests/editors/model_server.py) as an object: what the model will say, its gates, and the requests it received.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -37,7 +37,7 @@ export class Model {
     return this.#post("/ctl/reset");
   }
 
-  /** `condition`: `gate:NAME`, `requests:N` or `closed:N`, waited for. */
+  /** Waits for `condition`: `gate:NAME`, `requests:N` or `closed:N`. */
   async state(condition) {
     const response = await fetch(`${this.address}/ctl/state${condition === undefined ? "" : `?wait=${condition}`}`);
     if (!response.ok) {

@@ -1,8 +1,8 @@
-// The models of VS Code, here those of another extension: chosen in the setup form, asked, cancelled, their edits undone.
+// The models of VS Code, here those of another extension: chosen in the setup form, prompted, cancelled, their edits undone.
 import assert from "node:assert/strict";
 import { exactly } from "./workbench.mjs";
 
-/** What the model edits (linter/models.js); no other check knows the file. */
+/** The file the model edits (linter/models.js); no other check uses it. */
 const OFFER = "src/offer.ts";
 const TEXT = 'export const offer = "5 EUR";\n';
 
@@ -10,8 +10,8 @@ export function modelChecks({ bench, model, settings, picture }) {
   async function chosen() {
     const { chat } = bench;
     await bench.newSession();
-    bench.configure({}); // without a model: the one that is chosen is the only one
-    await exactly(chat.locator(".composer select.model"), 0); // the server has started again
+    bench.configure({}); // without a configured model, the chosen one is the only one
+    await exactly(chat.locator(".composer select.model"), 0); // the server has restarted
     await bench.command("tandem: Set Up Model");
     const form = chat.getByRole("form", { name: "Set up a model" });
     await form.locator("[name=provider]").selectOption("vscode");

@@ -8,7 +8,7 @@ const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QD
 const output = { data: { "image/png": PIXEL, "text/plain": ["<Figure>"] }, metadata: {}, output_type: "display_data" };
 const code = (id, outputs, source) => ({ cell_type: "code", execution_count: null, id, metadata: {}, outputs, source });
 
-/** As VS Code writes it; the number of a cell whose source was changed it leaves out. */
+/** As VS Code writes it; it omits the execution count of a cell whose source has changed. */
 function notebook(second, count = 1) {
   const plot = { ...code("b2", [output], second), execution_count: count };
   const cells = [code("a1", [], ["import math"]), plot, { cell_type: "markdown", id: "c3", metadata: {}, source: ["*done*"] }];
@@ -16,7 +16,7 @@ function notebook(second, count = 1) {
   return `${JSON.stringify({ cells, metadata, nbformat: 4, nbformat_minor: 5 }, undefined, 1)}\n`;
 }
 
-/** The checks, in order; each is a name and what to do. */
+/** The checks, in order, each a name and a function. */
 export function notebookChecks({ bench, model, picture }) {
   const { chat, page } = bench;
   const line = (text) => page.locator(".notebookOverlay .cell .view-line", { hasText: text });
@@ -68,7 +68,7 @@ export function notebookChecks({ bench, model, picture }) {
     await picture("notebook-edited");
   }
 
-  /** VS Code compares cells; what is unsaved is on both sides but for what the turn changed. */
+  /** VS Code compares cells; unsaved text is on both sides, except for the turn's changes. */
   async function compared() {
     await line("plot(x) # mine").click();
     await page.keyboard.press("End");
@@ -123,7 +123,7 @@ export function notebookChecks({ bench, model, picture }) {
     assert.equal(onDisk(), notebook(["x = 1\n", "plot(x) # mine too"], null), "outputs, ids and what was typed");
   }
 
-  /** By the menu of the cell, which is drawn while the pointer is there. */
+  /** Uses the cell's menu, which is drawn while the pointer is over the cell. */
   async function added() {
     await line("import math").click();
     await page.locator(".notebookOverlay .code-cell-row .cell-title-toolbar [aria-label^='More']").first().click();
@@ -146,7 +146,7 @@ export function notebookChecks({ bench, model, picture }) {
     await bench.setMode("ask");
   }
 
-  /** What is proposed is compared, improved and kept by keys; the cell changes with the last. */
+  /** The proposal is compared, refined and kept by keyboard; only keeping it changes the cell. */
   async function inPlace() {
     const cell = line("plot(x)");
     const answer = async (text) => {

@@ -1,4 +1,4 @@
-// An MCP server that requires a login, and the authorization server beside it, which lets everyone in as Ada.
+// An MCP server that requires a login, with an authorization server that lets everyone in as Ada.
 import { createServer } from "node:http";
 
 const TOKEN = "token-of-ada";

@@ -8,7 +8,7 @@ const GREETING = "src/greeting.ts";
 const GREETING_TEXT = "export const greeting = 'hello';\n";
 const POLITE = "export const greeting = 'good morning';";
 
-/** The checks, in order; each is a name and what to do. `start` gives a workbench with a profile of its own. */
+/** The checks, in order, each a name and a function. `start` returns a workbench with its own profile. */
 export function profileChecks({ bench, model, start }) {
   async function byKeyboard() {
     const fresh = await start({ files: { [GREETING]: GREETING_TEXT } });
@@ -20,7 +20,7 @@ export function profileChecks({ bench, model, start }) {
     }
   }
 
-  /** The folder chooses a wrong program, as one that is trusted may. */
+  /** The folder selects a wrong executable, which a trusted folder may. */
   async function untrusted() {
     const folder = `folder=${join(bench.folder, "theirs")}`;
     bench.isWorn = true;
@@ -41,7 +41,7 @@ export function profileChecks({ bench, model, start }) {
     await bench.idle();
   }
 
-  /** Opens the chat, which shows the form; closes it, goes to the button that opens it again, and fills it. */
+  /** Opens the chat, which shows the form; closes it, moves to the button that reopens it, and fills it in. */
   async function setUp(bench) {
     const { keyboard } = bench.page;
     const form = bench.chat.getByRole("form", { name: "Set up a model" });
@@ -54,7 +54,7 @@ export function profileChecks({ bench, model, start }) {
     await pressUntil(bench, "Shift+Tab", button);
     await keyboard.press("Enter");
     await form.locator("[name=provider]:focus").waitFor();
-    await keyboard.press("End"); // an endpoint of one's own is the last one
+    await keyboard.press("End"); // the person's own endpoint is the last one
     await keyboard.press("Tab");
     await form.locator("[name=address]:focus").waitFor();
     await keyboard.type(model.baseUrl);
@@ -63,7 +63,7 @@ export function profileChecks({ bench, model, start }) {
     await keyboard.type("sk-by-keyboard");
     await keyboard.press("Tab");
     await form.locator("[name=model]:focus").waitFor();
-    await form.locator("[name=model][placeholder=test]").waitFor(); // what the endpoint offers needs no choice
+    await form.locator("[name=model][placeholder=test]").waitFor(); // the endpoint's only model needs no choice
     await keyboard.press("Enter");
     await form.waitFor({ state: "hidden" });
     await bench.chat.locator("textarea:focus").waitFor();
@@ -80,7 +80,7 @@ export function profileChecks({ bench, model, start }) {
     await bench.chat.locator(".asking .line.added", { hasText: "good morning" }).waitFor();
     await eventually(async () => {
       await keyboard.press("Control+k");
-      await keyboard.press("Control+y"); // until the window knows that something waits
+      await keyboard.press("Control+y"); // until the window knows of the pending request
       await bench.chat.locator(".asking").waitFor({ state: "detached", timeout: TRY_MS });
     });
     await bench.chat.locator(".answer", { hasText: "It is polite now." }).waitFor();
@@ -94,7 +94,7 @@ export function profileChecks({ bench, model, start }) {
     await bench.bufferIs(GREETING_TEXT.replace("export const greeting = 'hello';", POLITE));
     await bench.type("tandem: Keep Change");
     await exactly(bench.page.locator(".pane-header", { hasText: "Changes" }), 0);
-    assert.equal(readFileSync(join(bench.project, GREETING), "utf8"), `${POLITE}\n`); // it was not open: the edit is on the disk
+    assert.equal(readFileSync(join(bench.project, GREETING), "utf8"), `${POLITE}\n`); // it was not open, so the edit is on disk
   }
 
   async function pressUntil(bench, key, button, tries = 12) {

@@ -1,4 +1,4 @@
-// Review and undo, as a person does it: the view, the lines above a hunk, the diff editor, the commands; and the problems VS Code shows.
+// Review and undo as a person does them: the view, the lines above a hunk, the diff editor, the commands; and the problems VS Code shows.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -61,7 +61,7 @@ const TEST = `import { Cart } from "./cart";
 console.assert(new Cart().isEmpty);
 `;
 
-/** One turn that changes three places of a file that is open and makes another. */
+/** One turn that changes an open file in three places and creates another. */
 const turn = [
   { text: "I'll sum with `reduce`, compare strictly and remove the debug output." },
   {
@@ -83,7 +83,7 @@ const turn = [
 
 const CHANGED = CART_TEXT.replace(LOOP, SUM).replace("length == 0", "length === 0").replace(DEBUG, "");
 
-/** The checks, in order; each is a name and what to do. */
+/** The checks, in order, each a name and a function. */
 export function reviewChecks({ bench, model, picture }) {
   const view = () => bench.page.locator(".pane", { has: bench.page.locator(".pane-header", { hasText: "Changes" }) });
   const row = (text) => view().locator(".monaco-list-row", { hasText: text });
@@ -122,7 +122,7 @@ export function reviewChecks({ bench, model, picture }) {
     await bench.page.locator(".tab.active", { hasText: "before tandem" }).getByRole("button", { name: /Close/ }).click();
   }
 
-  /** The editor's own gutter has marks as long as something waits, and a click on one shows what was there. */
+  /** The editor's own gutter has marks while changes are pending, and a click on one shows the original. */
   async function gutter() {
     await bench.openFile("cart.ts");
     await bench.editor.locator(".dirty-diff-glyph").first().waitFor();
@@ -153,7 +153,7 @@ export function reviewChecks({ bench, model, picture }) {
     assert.match(JSON.stringify(requests.at(-1)), /the user rejected this change of yours in src\/cart\.ts/);
   }
 
-  /** A link of what is said where the mouse rests on a line that the turn wrote. */
+  /** A link in the hover on a line that the turn wrote. */
   async function origin(link) {
     await bench.page.mouse.move(0, 0);
     await bench.editor.locator(".view-line", { hasText: "length === 0" }).locator("span", { hasText: "length" }).last().hover();
@@ -165,12 +165,12 @@ export function reviewChecks({ bench, model, picture }) {
 
   async function keepHunk() {
     await bench.page.mouse.move(0, 0);
-    await exactly(bench.page.locator(".monaco-hover:not(.hidden)", { hasText: "tandem, turn 1" }), 0); // it stands on a lens
+    await exactly(bench.page.locator(".monaco-hover:not(.hidden)", { hasText: "tandem, turn 1" }), 0); // it is on a code lens
     await exactly(lens("Keep"), 2);
     await lens("Keep").first().click();
     await row("return this.lines.reduce").waitFor({ state: "detached" });
     await bench.editor.locator(".view-line", { hasText: "lines.reduce" }).waitFor();
-    await exactly(lens("Keep"), 1); // the removed lines are left
+    await exactly(lens("Keep"), 1); // only the removed lines are left
   }
 
   /** VS Code keeps a removed file in its tab: that is not unsaved text. */
@@ -188,7 +188,7 @@ export function reviewChecks({ bench, model, picture }) {
     await comparison.waitFor({ state: "detached" });
     const left = page.locator(".tab", { hasText: "cart.test.ts" });
     await left.waitFor();
-    await bench.command("tandem: Restart Server"); // which never saw the file
+    await bench.command("tandem: Restart Server"); // it never saw the file
     await chat.locator("body:not([data-phase=ready])").waitFor();
     await chat.locator("body[data-phase=ready]").waitFor();
     await model.script([{ call: { id: "call_r3", name: "run_command", arguments: { command: "ls src" } } }], [{ text: "Only the cart." }]);
@@ -211,9 +211,9 @@ export function reviewChecks({ bench, model, picture }) {
     await bench.command("tandem: Reject Change");
     await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
     await bench.command("tandem: Undo Last Turn");
-    await bench.editor.locator(".view-line", { hasText: "length < 1" }).waitFor(); // what was rejected last
+    await bench.editor.locator(".view-line", { hasText: "length < 1" }).waitFor(); // the most recent rejection
     await bench.command("tandem: Undo Last Turn");
-    await row("cart.test.ts").waitFor({ state: "detached" }); // what an earlier session changed is still listed
+    await row("cart.test.ts").waitFor({ state: "detached" }); // changes of an earlier session are still listed
     await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
     assert.ok(!existsSync(join(bench.project, "src/cart.test.ts")));
     await bench.command("tandem: Redo Last Undo");
@@ -222,11 +222,11 @@ export function reviewChecks({ bench, model, picture }) {
     await bench.answerDialog("in 2 files?", "Reject 2 Files");
     await bench.editor.locator(".view-line", { hasText: "length == 0" }).waitFor();
     await view().waitFor({ state: "detached" });
-    await exactly(bench.editor.locator(".dirty-diff-glyph"), 0); // nothing waits
+    await exactly(bench.editor.locator(".dirty-diff-glyph"), 0); // nothing is pending
     assert.equal(readFileSync(join(bench.project, CART), "utf8"), CART_TEXT);
   }
 
-  /** In the editor that shows a whole turn: one hunk by its keys, the rest from its title; in the file itself from its title too. */
+  /** In the editor that shows a whole turn: one hunk by its keys, the rest from the title; in the file itself, from its title, too. */
   async function inEditor() {
     const { page } = bench;
     const title = (name) => page.locator(".editor-actions").getByRole("button", { name: new RegExp(`^${name} Changes in This Editor`) });
@@ -243,7 +243,7 @@ export function reviewChecks({ bench, model, picture }) {
       }
       await row("Tidy up the cart.").click({ button: "right", timeout: TRY_MS });
       await page.locator(".monaco-menu .action-item", { hasText: "Compare With Original" }).hover();
-      await page.keyboard.press("Enter"); // a click that comes with the menu is taken for the one that opened it
+      await page.keyboard.press("Enter"); // a click that comes with the menu counts as the one that opened it
       await page.locator(".multiDiffEditor").waitFor({ timeout: TRY_MS });
     });
     const line = page.locator(".multiDiffEditor .modified .view-line", { hasText: "length === 0" });
@@ -276,7 +276,7 @@ export function reviewChecks({ bench, model, picture }) {
     await page.locator(".tab.active.dirty", { hasText: "cart.ts" }).waitFor(); // its unsaved text is in its own tab
   }
 
-  /** What the editor's own undo took away waits again when it is redone. */
+  /** A change removed by the editor's own undo is pending again when it is redone. */
   async function byHand() {
     const { keyboard } = bench.page;
     await ask({ call: { id: "call_h1", name: "edit_file", arguments: { path: CART, edits: [{ old_text: "length === 0", new_text: "length !== 1" }] } } });
@@ -290,7 +290,7 @@ export function reviewChecks({ bench, model, picture }) {
     await view().waitFor({ state: "detached" });
   }
 
-  /** In the explorer, as a person does it: what waits goes with the file, and so do keep and undo. */
+  /** In the explorer, as a person does it: pending changes move with the file, and keep and undo still work. */
   async function renamed() {
     const { page } = bench;
     const edit = { path: CART, edits: [{ old_text: "return total(this.lines);", new_text: "return total([...this.lines]);" }] };
@@ -304,7 +304,7 @@ export function reviewChecks({ bench, model, picture }) {
     await row("rate.ts").waitFor();
     await exactly(row("cart.ts"), 0);
     await bench.chat.locator(".tool .title", { hasText: tax.path }).click();
-    await page.locator(".tab.active", { hasText: "rate.ts" }).waitFor(); // the chat has the names of before
+    await page.locator(".tab.active", { hasText: "rate.ts" }).waitFor(); // the chat has the old names
     await bench.openFile("basket.ts");
     await exactly(lens("Keep"), 1);
     await bench.command("tandem: Undo Last Turn");
@@ -329,7 +329,7 @@ export function reviewChecks({ bench, model, picture }) {
     await page.locator(".explorer-folders-view .monaco-list-row", { hasText: other }).waitFor();
   }
 
-  /** The turn does not wait for long: TypeScript's server can be slower on a busy machine, and once more is not. */
+  /** The turn doesn't wait long: TypeScript's server can be slower on a busy machine, but not twice. */
   async function badEdit() {
     const edit = { path: CART, edits: [{ old_text: "number of items.", new_text: "number of items, badly counted." }] };
     await model.reset();

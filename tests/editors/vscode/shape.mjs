@@ -1,4 +1,4 @@
-// Shaping a conversation: rewinding to an earlier message, edited or not; copying; images; how its commands ended.
+// Rewinding a session to an earlier prompt, edited or not; copying; images; how commands ended.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,10 +6,10 @@ import { TRY_MS, eventually, exactly, until } from "./workbench.mjs";
 
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/** It prints in color, and fails. */
+/** Prints in color, and fails. */
 const FAILS = "printf '\\033[31mno\\033[m\\n'; exit 3";
 
-/** The checks, in order; each is a name and what to do. */
+/** The checks, in order, each a name and a function. */
 export function shapeChecks({ bench, model, picture }) {
   const { chat } = bench;
   const box = chat.locator("textarea");
@@ -40,7 +40,7 @@ export function shapeChecks({ bench, model, picture }) {
 
   async function inTerminal() {
     await chat.locator(".tool[data-status=failed]").getByRole("button", { name: "Run in Terminal" }).click();
-    await bench.page.locator(".terminal .xterm-rows", { hasText: "exit 3" }).waitFor(); // typed, and not run
+    await bench.page.locator(".terminal .xterm-rows", { hasText: "exit 3" }).waitFor(); // typed, but not run
     await bench.command("Terminal: Kill All Terminals");
     await bench.page.locator(".terminal .xterm-rows").waitFor({ state: "detached" });
   }
@@ -123,7 +123,7 @@ export function shapeChecks({ bench, model, picture }) {
     await answer("Another three.").getByRole("button", { name: "Copy answer" }).press("Enter");
     await eventually(async () => {
       await box.fill("");
-      await box.press("Control+v"); // until the extension has put it into the clipboard
+      await box.press("Control+v"); // until the extension has put it on the clipboard
       await shows("Another three.", TRY_MS);
     });
     await box.fill("");
@@ -178,7 +178,7 @@ export function shapeChecks({ bench, model, picture }) {
     assert.match(JSON.stringify(more.at(-1).messages.at(-1)), /user is looking at [^"]*stock\.ts/);
   }
 
-  /** What the model asked and what was answered stay in the chat. */
+  /** The model's question and the answer stay in the chat. */
   async function asked() {
     const question = { question: "Which currency?", options: ["EUR", "USD", "Japanese yen", "Swiss francs", "None"] };
     await model.script([{ call: { id: "call_q1", name: "ask_user", arguments: question } }], [{ text: "So be it." }]);

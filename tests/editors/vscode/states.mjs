@@ -1,4 +1,4 @@
-// States of the chat that no other check reaches, for their pictures: their legibility is checked with that of all others.
+// States of the chat that no other check reaches: their pictures are checked for legibility like all others.
 import { createServer } from "node:http";
 import { once } from "node:events";
 import { until } from "./workbench.mjs";
@@ -6,7 +6,7 @@ import { until } from "./workbench.mjs";
 const CONFIG = ".config/tandem/config.toml";
 const OTHERS = { mcpServers: { tracker: { command: "npx", args: ["-y", "tracker-mcp"] }, "postgres-of-the-shop": { command: "uvx", args: ["postgres-mcp"] } } };
 
-/** The checks, in order; each is a name and what to do. */
+/** The checks, in order, each a name and a function. */
 export function stateChecks({ bench, model, picture }) {
   const { chat } = bench;
   const answer = (text) => chat.locator(".answer", { hasText: text });
@@ -25,7 +25,7 @@ export function stateChecks({ bench, model, picture }) {
     await picture("compacted");
   }
 
-  /** What an endpoint says of a request it refuses. */
+  /** An endpoint's response to a request it refuses. */
   async function refused() {
     const message = "Invalid value: 'reasoning_effort'. Supported values are: 'low' and 'medium' (request req_0123456789abcdef0123456789abcdef)";
     await model.script([{ status: 400, body: { error: { message } } }]);
@@ -63,7 +63,7 @@ export function stateChecks({ bench, model, picture }) {
     site.closeAllConnections();
   }
 
-  /** Every kind of thing that is written in an answer, with words that are long. */
+  /** Every kind of content an answer can have, with long words. */
   async function written() {
     const text = [
       "# Zusammenfassung der Warenkorbberechnung\n",
@@ -105,7 +105,7 @@ export function stateChecks({ bench, model, picture }) {
   ];
 }
 
-/** A server that wants a login, and the place to log in: as far as a person is asked. */
+/** A server that requires a login, and an authorization server: only as far as the person is asked. */
 function answerOfIssuer({ url, headers }, response) {
   const here = `http://${headers.host}`;
   const documents = {

@@ -1,4 +1,4 @@
-// A person has a web page with a test written, watches its server, opens it in a browser, stops it and undoes it all. A check, and the
+// A person has a web page and its test written, watches its server, opens it in a browser, stops it and undoes it all. A check, and the
 // animation of docs/jobs.md.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
@@ -28,7 +28,7 @@ print("passed: the page shows the price")
 `;
 const FILES = { "server.py": SERVER, "test_server.py": TEST };
 
-/** What the model says; `delay` is between words and pieces of arguments, in ms. */
+/** The model's replies; `delay` is between words and pieces of arguments, in ms. */
 function replies(delay) {
   const call = (id, name, args) => ({ call: { id, name, arguments: args }, fragments: 12, delay_ms: delay });
   const say = (words) => ({ words, delay_ms: delay });
@@ -41,7 +41,7 @@ function replies(delay) {
   ];
 }
 
-/** Plays it; `pause(seconds)` is for somebody who watches. */
+/** Runs the story; `pause(seconds)` is for viewers. */
 export async function webStory({ bench, model, pause = async () => undefined, delay = 0 }) {
   const { chat, page } = bench;
   const exists = () => Object.keys(FILES).map((path) => existsSync(join(bench.project, path)));

@@ -1,9 +1,9 @@
-// What an answer looks like while it streams, by where its letters are on the screen.
+// What an answer looks like while it streams, judged by the positions of its letters on the screen.
 import assert from "node:assert/strict";
 
-/** Most words come in two tokens, and the end of a line with the word before it, as from most models. */
+/** As with most models, most words are two tokens, and a line break is in one token with the word before it. */
 const TOKEN = /[^\n]{1,4}\n*/g;
-/** After so many tokens the model waits until the chat was looked at. */
+/** After this many tokens, the model waits until the chat has been checked. */
 const TOKENS = 7;
 
 const PROSE = `Stalling is what a server does that neither answers nor hangs up, and a conversation that waits for it looks as if it had ended. So every request has a limit.
@@ -25,11 +25,11 @@ This sentence is still of it, although the model wrote it in a line of its own, 
 ${"A long paragraph is parsed less often than a short one, because nothing of it may change any more. ".repeat(14).trim()}
 
 `;
-/** In a piece of its own: the words after it are not in its font. */
+/** In a separate piece: the following words are in another font. */
 const CODE = "`code`";
 const END = " in a line has a font of its own, and this is the end of the prose.";
 
-/** The checks, in order; each is a name and what to do. */
+/** The checks, in order, each a name and a function. */
 export function streamChecks({ bench, model, picture }) {
   const { chat } = bench;
   const streaming = chat.locator(".answer.streaming");
@@ -60,7 +60,7 @@ export function streamChecks({ bench, model, picture }) {
     assert.deepEqual(wrong.slice(0, 3), [], `${wrong.length} of ${seen} times it looked unlike the finished text`);
   }
 
-  /** The marks of VS Code's find widget, which a view does not have, would give each element two more styles: a third of what a burst needs. */
+  /** The marks of VS Code's find widget, which a view does not have, would give each element two more styles: a third of the time of a burst. */
   async function noFindMarks() {
     const rules = await chat.locator("body").evaluate(() => [...document.styleSheets].flatMap(({ cssRules }) => [...cssRules].map(({ cssText }) => cssText)));
     assert.match(rules.join("\n"), /@layer vscode-default/, "VS Code's own style");
@@ -79,12 +79,12 @@ function cut(text) {
   return Array.from({ length: Math.ceil(tokens.length / TOKENS) }, (_, index) => tokens.slice(index * TOKENS, (index + 1) * TOKENS));
 }
 
-/** How many letters of a text are on the screen at least: no marks, and not yet what may begin an item. */
+/** The minimum number of letters on the screen: without markup, and without what may begin a list item. */
 function lettersOf(text) {
   return text.replace(/^ *(?:[#>*-]+|\d+\.?)(?: +|$)/gm, "").replace(/[\s`]/g, "").length;
 }
 
-/** Runs in the browser: the text of each line and where it ends, by the boxes of its words, and of the letters of a word in several lines. */
+/** Runs in the browser: the text of each line and where it ends, by the boxes of its words, or of the letters if a word spans lines. */
 function linesOnScreen(element) {
   const lines = [];
   const range = document.createRange();
@@ -118,7 +118,7 @@ function linesOnScreen(element) {
   return lines.map(({ text, right }) => ({ text, right: Math.round(right) }));
 }
 
-/** Runs in the browser: looks at the answer in each frame until `stopped` is called. `seen` waits until it saw so many letters. */
+/** Runs in the browser: inspects the answer in each frame until `stopped` is called. `seen` waits until it has that many letters. */
 function record(body, measure) {
   const look = new Function("element", `return (${measure})(element)`);
   body.samples = [];
@@ -149,8 +149,8 @@ function stopped(body) {
 }
 
 /**
- * Runs in the browser: the samples that do not look as the finished answer would if it ended there, and how many were compared. Not those that show
- * markup whose end had not come.
+ * Runs in the browser: the samples that differ from the finished answer up to that point, and how many were compared. Samples with
+ * unfinished markup are skipped.
  */
 function compared(answer, { samples, measure }) {
   const look = new Function("element", `return (${measure})(element)`);
@@ -171,7 +171,7 @@ function compared(answer, { samples, measure }) {
     return text.replace(/\s/g, "");
   }
 
-  /** Leaves so many letters. */
+  /** Keeps this many letters. */
   function cut(element, count) {
     let left = count;
     const texts = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);

@@ -1,10 +1,10 @@
-// Several conversations in one window: their tabs, the list of saved ones, and one as a text.
+// Several sessions in one window: their tabs, the list of saved ones, and one exported as text.
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { exactly, until } from "./workbench.mjs";
 
-/** The checks, in order; each is a name and what to do. */
+/** The checks, in order, each a name and a function. */
 export function tabChecks({ bench, model, picture }) {
   const { chat, page } = bench;
   const answer = (text) => chat.locator(".answer", { hasText: text });
@@ -36,17 +36,17 @@ export function tabChecks({ bench, model, picture }) {
     await said("Write a file beside it.").waitFor();
     await exactly(said("Take your time"), 0);
     await chat.locator(".asking .question button.allow_once").press("Enter");
-    await chat.locator("textarea:focus").waitFor(); // the button that had the keyboard is gone
+    await chat.locator("textarea:focus").waitFor(); // the button that had the keyboard focus is gone
     await answer("It is written.").waitFor();
     await bench.idle();
     await model.open("slow");
     await tab(/^done: Take your time/).waitFor();
     await tab(/Take your time/).click();
     await answer("There it is.").waitFor();
-    await exactly(tab(/^done:/), 0); // it was seen
+    await exactly(tab(/^done:/), 0); // it has been seen
   }
 
-  /** By keyboard: the arrows go from tab to tab, Enter shows one. */
+  /** By keyboard: the arrows move between tabs, Enter shows one. */
   async function byKeys() {
     await tab(/Take your time/).press("ArrowRight");
     await chat.locator("[role=tab]:focus", { hasText: "Write a file" }).press("Enter");
@@ -82,14 +82,14 @@ export function tabChecks({ bench, model, picture }) {
     await bench.command("View: Revert and Close Editor");
   }
 
-  /** The tokens of the context, behind which the rest is said. */
+  /** The context's tokens, followed by the other figures. */
   async function used() {
     const usage = chat.locator(".composer .usage");
     await usage.filter({ hasText: /tokens|%/ }).waitFor();
     await until(usage.locator("span"), ({ title }) => /tokens of context/.test(title));
   }
 
-  /** What is written stays with its conversation, and what is to be reviewed stays listed. */
+  /** Typed text stays with its session, and changes to review stay listed. */
   async function ofEach() {
     const box = chat.locator("textarea");
     const shows = (text) => until(box, ({ value }, expected) => value === expected, text);
@@ -138,7 +138,7 @@ export function tabChecks({ bench, model, picture }) {
 
   const cutShort = chat.locator(".notice", { hasText: /Stopped|Interrupted/ }).getByRole("button", { name: "Continue" });
 
-  /** The answer of one conversation was stopped before it; the other's runs. */
+  /** One session's answer was stopped earlier; the other's is running. */
   async function reloaded() {
     await bench.newSession();
     await model.reset();
@@ -152,7 +152,7 @@ export function tabChecks({ bench, model, picture }) {
     await answer("Half again").waitFor();
     await bench.say("Then summarize.");
     await chat.getByText("Then summarize.").waitFor(); // it is queued
-    await bench.reload(); // before the browser has written anything of it
+    await bench.reload(); // before the browser has rendered any of it
     await said("Once more.").waitFor();
     await answer("Half again").waitFor();
     await cutShort.waitFor();

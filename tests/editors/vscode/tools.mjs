@@ -1,4 +1,4 @@
-// Tools that another extension gives VS Code's language models: offered to ours, approved, called. And what an MCP server offers the person.
+// Tools that another extension gives VS Code's language models: offered to tandem's model, approved, called. And what an MCP server offers the person.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { serveWithLogin } from "./oauth.mjs";
@@ -36,7 +36,7 @@ export function toolChecks({ bench, model, picture }) {
     const box = chat.locator("textarea");
     const option = (text) => chat.getByRole("option").filter({ hasText: text });
     const server = [process.execPath, join(import.meta.dirname, "notes.mjs")];
-    await bench.newSession(); // one in which nothing is asked before the server is set up
+    await bench.newSession(); // no prompt is sent before the server is set up
     bench.write(CONFIG, `[mcp.notes]\ncommand = ${JSON.stringify(server)}\n`);
     await bench.newSession();
     await model.reset();
@@ -60,7 +60,7 @@ export function toolChecks({ bench, model, picture }) {
     bench.write(CONFIG, "");
   }
 
-  /** The browser of the workbench is the person's own, too: it opens the page, which sends it back to tandem. */
+  /** The workbench's browser is also the person's: it opens the page, which redirects back to tandem. */
   async function loggedIn() {
     const { chat } = bench;
     const { url, close } = await serveWithLogin();
@@ -75,11 +75,11 @@ export function toolChecks({ bench, model, picture }) {
     await picture("login");
     const tab = await bench.opened(() => open.click());
     await tab.getByText("You can close this page").waitFor();
-    await tab.close(); // behind another page the workbench draws a frame a second
+    await tab.close(); // behind another page, the workbench draws one frame a second
     for (const answer of ["You are Ada.", "Still Ada."]) {
       if (answer === "Still Ada.") {
         await bench.newSession();
-        await bench.say("And now?"); // nobody is asked to log in again
+        await bench.say("And now?"); // no login is requested again
       }
       await chat.getByText("web: whoami {}", { exact: true }).last().waitFor();
       await chat.getByRole("button", { name: "Allow", exact: true }).click();

@@ -1,4 +1,4 @@
-// A trial: a turn on a private copy of the workspace, whose changes are applied or discarded at its end.
+// A turn on a private copy of the workspace, whose changes are applied or discarded at its end.
 import { exactly, until } from "./workbench.mjs";
 import { STOCK, STOCK_TEXT } from "./inline.mjs";
 
@@ -7,7 +7,7 @@ const LOWER = "count <= 10";
 const TEXT = "export function text(count: number): string {";
 const MINE = " // mine";
 
-/** The checks, in order; each is a name and what to do. */
+/** The checks, in order, each a name and a function. */
 export function trialChecks({ bench, model, picture }) {
   const { chat, page } = bench;
   const changed = (text) => text.replace(LOW, LOWER);
@@ -26,7 +26,7 @@ export function trialChecks({ bench, model, picture }) {
     await bench.newSession();
     await chat.locator("textarea").fill("/try");
     await chat.locator("textarea").press("Enter");
-    await until(chat.locator("textarea"), ({ value }) => value === "/try "); // its prompt is still to be typed
+    await until(chat.locator("textarea"), ({ value }) => value === "/try "); // its prompt has not been typed yet
     await prepare("10 counts as low.");
     await chat.getByRole("button", { name: /^Try/ }).click();
     await chat.locator(".list .user .chip", { hasText: "Private copy" }).waitFor();

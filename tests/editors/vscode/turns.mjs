@@ -1,8 +1,8 @@
-// Messages sent while a turn runs: queued, joined, returned; and what helps to write them: commands, mentions, options.
+// Messages sent while a turn runs: queued, joined, returned; and help with writing them: commands, mentions, options.
 import assert from "node:assert/strict";
 import { TRY_MS, eventually, exactly, until } from "./workbench.mjs";
 
-/** The checks, in order; each is a name and what to do. `typed` is in the open buffer and not on the disk. */
+/** The checks, in order, each a name and a function. `typed` is in the open buffer, but not on disk. */
 export function turnChecks({ bench, model, picture, typed }) {
   const { chat } = bench;
   const said = (text) => chat.locator(".list .user", { hasText: text });
@@ -19,14 +19,14 @@ export function turnChecks({ bench, model, picture, typed }) {
     await shows("");
   }
 
-  /** The server has read all that was sent to it. */
+  /** The server has processed everything it was sent. */
   async function serverIsUpToDate() {
     await box.fill("@");
     await options.first().waitFor();
     await box.fill("");
   }
 
-  /** Types until this is offered: on a busy machine the server may know it only when it is asked again. */
+  /** Types until this is offered: on a busy machine, the server may offer it only when asked again. */
   async function offered(text, option) {
     await eventually(async () => {
       await box.fill(text);
@@ -60,7 +60,7 @@ export function turnChecks({ bench, model, picture, typed }) {
     const { requests: before } = await model.state();
     const read = { call: { id: "call_steer", name: "read_file", arguments: { path: "README.md" } } };
     await model.script([{ text: "I read it." }, { gate: "steer" }, read], [{ gate: "joined" }, { text: "Both, then." }]);
-    await exactly(chat.getByRole("button", { name: /Send now/ }), 0); // offered while a turn runs only
+    await exactly(chat.getByRole("button", { name: /Send now/ }), 0); // offered only while a turn runs
     await bench.say("Read it.");
     await model.state("gate:steer");
     await box.fill("The second line, too.");
@@ -106,7 +106,7 @@ export function turnChecks({ bench, model, picture, typed }) {
     await box.fill("");
   }
 
-  /** The input tells a screen reader that this option is the one. */
+  /** The input tells screen readers which option is selected. */
   async function isActive(index) {
     await options.nth(index).and(chat.locator("[aria-selected=true]")).waitFor();
     await until(box, (input, id) => input.getAttribute("aria-activedescendant") === id, await options.nth(index).getAttribute("id"));
@@ -146,7 +146,7 @@ export function turnChecks({ bench, model, picture, typed }) {
     await offered("What is in @src/price.ts, @src/price.ts#L6-L8 and @sr", "src/");
     await box.press("Tab");
     await options.filter({ hasText: "src/cart.ts" }).waitFor();
-    await shows("What is in @src/price.ts, @src/price.ts#L6-L8 and @src/"); // a folder goes on with what is in it
+    await shows("What is in @src/price.ts, @src/price.ts#L6-L8 and @src/"); // after a folder, its contents are offered
     await box.press("Escape");
     await model.script([{ text: "Prices." }]);
     await box.press("Enter");
@@ -169,7 +169,7 @@ export function turnChecks({ bench, model, picture, typed }) {
     await bench.command("tandem: Set Model");
     await bench.choose("qwen3-coder");
     await eventually(async () => {
-      await bench.page.mouse.move(700, 300); // it closes when the item is drawn again, and opens when the pointer comes
+      await bench.page.mouse.move(700, 300); // it closes when the item is redrawn, and opens when the pointer comes
       await bench.page.locator(".statusbar-item", { hasText: "tandem" }).hover();
       await bench.page.locator(".workbench-hover", { hasText: /effort\sHigh[\s\S]*Change: Mode · Model · Reasoning Effort/ }).waitFor({ timeout: TRY_MS });
     });

@@ -10,7 +10,7 @@ const TEXT = "export function text(count: number): string {";
 /** More than are shown unfolded. */
 const MADE = ["a", "b", "c", "d", "e"];
 
-/** The checks, in order; each is a name and what to do. */
+/** The checks, in order, each a name and a function. */
 export function undoChecks({ bench, model, picture }) {
   const { chat } = bench;
   const tool = () => chat.locator(".tool").last();
@@ -42,7 +42,7 @@ export function undoChecks({ bench, model, picture }) {
     assert.deepEqual((await files.locator(".file").allInnerTexts()).sort(), [...MADE.map((name) => `lib/${name}.ts`), "src/stock.ts"].sort());
     await files.filter({ hasText: "lib/a.ts" }).locator("summary").click();
     await tool().locator(".line.added", { hasText: "export const pieces = 1;" }).waitFor();
-    await exactly(tool().locator(".output"), 0); // its head says how it ended
+    await exactly(tool().locator(".output"), 0); // its header shows how it ended
   }
 
   async function undone() {
@@ -52,7 +52,7 @@ export function undoChecks({ bench, model, picture }) {
     await bench.command("tandem: Undo Last Turn or Rejection");
     await notice("Restored changes: src/stock.ts").waitFor();
     await bench.bufferIs(changed);
-    await exactly(notice("Restored changes").getByRole("button"), 0); // to reject it again, it is rejected again
+    await exactly(notice("Restored changes").getByRole("button"), 0); // rejecting again serves as redo
     await bench.command("tandem: Undo Last Turn");
     await notice("Undid turn 1 (“Rename count to pieces.”)").getByRole("button", { name: "Redo" }).waitFor();
     await bench.bufferIs(typed);
@@ -71,7 +71,7 @@ export function undoChecks({ bench, model, picture }) {
   async function removed() {
     const files = tool().locator("details.diff-file:not([open]) summary");
     for (let left = await files.count(); left > 0; left--) {
-      await files.first().click(); // until the conversation is longer than the view
+      await files.first().click(); // until the session is longer than the view
     }
     await bench.scrollToTop();
     await run("Remove the library.", "rm -rf lib", "Removed.");
@@ -86,7 +86,7 @@ export function undoChecks({ bench, model, picture }) {
     await bench.setMode("edit");
   }
 
-  /** Each way to reject several files asks first, and undo restores them although they are not open. */
+  /** Every way to reject several files asks first, and undo restores them although they are not open. */
   async function rejected() {
     const { page } = bench;
     const pane = page.locator(".pane", { has: page.locator(".pane-header", { hasText: "Changes" }) });
@@ -136,7 +136,7 @@ export function undoChecks({ bench, model, picture }) {
     await bench.setMode("edit");
   }
 
-  /** Of many files the card lists the first; the others are one click away. */
+  /** For many files, the card lists the first ones; the rest are one click away. */
   async function folded() {
     const names = Array.from({ length: 25 }, (_, index) => `heap/${index}.txt`);
     const file = (name) => tool().locator("details.diff-file", { hasText: name }).last();

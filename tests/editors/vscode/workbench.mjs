@@ -15,10 +15,10 @@ export const USER_SETTINGS = {
   "editor.fontSize": 13,
   "files.autoSave": "off",
   "extensions.autoCheckUpdates": false,
-  "remote.autoForwardPorts": false, // else it warns of the many that other programs open
+  "remote.autoForwardPorts": false, // otherwise it warns of the many that other programs have open
   "telemetry.telemetryLevel": "off",
-  "terminal.integrated.gpuAcceleration": "off", // its text is in the page then
-  "typescript.updateImportsOnFileMove.enabled": "never", // else a dialog asks once a file was renamed
+  "terminal.integrated.gpuAcceleration": "off", // then its text is in the page
+  "typescript.updateImportsOnFileMove.enabled": "never", // otherwise a dialog opens when a file is renamed
   "update.mode": "none",
   "security.workspace.trust.enabled": false,
   "window.commandCenter": false,
@@ -27,27 +27,27 @@ export const USER_SETTINGS = {
   "workbench.reduceMotion": "on",
   "workbench.secondarySideBar.defaultVisibility": "hidden",
   "workbench.startupEditor": "none",
-  "tandem.finish": false, // else the scripts of all checks had to answer for TypeScript's problems
-  "tandem.notify": true, // of turns that end while nobody looks: a window that is open may never learn of another user's setting
+  "tandem.finish": false, // otherwise the scripts of all checks would have to deal with TypeScript's problems
+  "tandem.notify": true, // for turns that end while the window isn't focused: an open window may never learn of a change in the user's settings
 };
 const BROWSER_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const MODES = { plan: "Plan", ask: "Ask before edits", edit: "Accept edits", auto: "Auto" };
-/** Themes of VS Code's own, and what a page calls their kind. */
+/** VS Code's own themes, and the name a page has for their kind. */
 export const THEMES = { "Dark High Contrast": "vscode-high-contrast", "Light Modern": "vscode-light", "Dark Modern": "vscode-dark" };
-/** A tiny extension that finds problems, and what packages it. */
+/** A tiny extension that reports problems, and the tool that packages it. */
 const LINTER = fileURLToPath(new URL("linter", import.meta.url));
 const VSCE = fileURLToPath(new URL("../../../editors/vscode/node_modules/@vscode/vsce/vsce", import.meta.url));
-/** For a window, its extensions and their servers to start. */
+/** The timeout for a window, its extensions and their servers to start. */
 export const START_MS = 120_000;
 const STEP_MS = 60_000;
-/** One of several tries. The first are shorter: what one misses, a key or an element that was drawn again, the next mostly gets at once. */
+/** The timeout of one of several tries. The first ones are shorter: if a key is lost or an element is redrawn, the next try usually works at once. */
 export const TRY_MS = 4_000;
 const FIRST_TRY_MS = 1_000;
 
 export class Workbench {
   #begun = 0;
   #settings = {};
-  /** Something failed in the window, or something was left in it that `begin` does not take away: the next that begins has a new one. */
+  /** Something failed in the window, or left a state that `begin` does not clean up: the next group gets a new window. */
   isWorn = false;
 
   /** `{codeServer, playwright, chromium, vsix, tandem, files: {path: text}, settings?, env, home?, view?}` → a started workbench on those files. */
@@ -67,7 +67,7 @@ export class Workbench {
     this.options = options;
     this.folder = options.home ?? mkdtempSync(join(tmpdir(), "tandem-vscode-"));
     if (options.home !== undefined) {
-      mkdirSync(options.home); // one that exists is not used, and not removed
+      mkdirSync(options.home); // an existing one is neither used nor removed
     }
     this.problems = [];
     this.program = join(this.folder, "tandem");
@@ -85,12 +85,12 @@ export class Workbench {
   }
 
   /**
-   * Goes on with the files and the user's settings of the start, and with these settings. A window costs as much as a dozen checks: one that has these
-   * settings and is not worn is tidied; else a new one is loaded, in a new project. What a user has everywhere stays: keys, sessions.
+   * Continues with the initial files and user settings, and with these settings. A window costs as much as a dozen checks: one that has these
+   * settings and is clean is tidied; otherwise, a new one is loaded, in a new project. The user's global state stays: keys, sessions.
    */
   async begin(settings) {
     const isFirst = this.#begun++ === 0;
-    await this.page.bringToFront(); // behind another page it draws a frame a second
+    await this.page.bringToFront(); // behind another page, it draws one frame a second
     if (this.isWorn || JSON.stringify(settings) !== JSON.stringify(this.#settings)) {
       this.#makeProject(`${this.#begun}/shop`);
       this.configure(settings);
@@ -103,11 +103,11 @@ export class Workbench {
     await this.chat.locator("body[data-phase=ready]").waitFor({ timeout: START_MS });
   }
 
-  /** As a person would leave it: nothing waits for a review, no editor, terminal or notification is open; and the files are those of the start. */
+  /** As a person would leave it: nothing is pending, no editor, terminal or notification is open, and the files are the initial ones. */
   async #tidy() {
     await this.command("tandem: Open Chat");
     await this.keepAll();
-    const unsaved = this.page.locator(".tab.dirty"); // VS Code has a text for minutes after its tab was closed
+    const unsaved = this.page.locator(".tab.dirty"); // VS Code keeps a text for minutes after its tab was closed
     for (let left = await unsaved.count(); left > 0; left = await unsaved.count()) {
       await unsaved.first().click();
       await this.command("View: Revert and Close Editor");
@@ -137,7 +137,7 @@ export class Workbench {
     }
   }
 
-  /** Settings of scope `machine` live here when the extension runs beside the files. A window that is open learns of them at some time. */
+  /** Settings of scope `machine` are stored here when the extension runs beside the files. An open window learns of changes eventually. */
   configure(settings) {
     this.#settings = settings;
     this.write("data/Machine/settings.json", JSON.stringify({ "tandem.server.path": this.program, ...settings }));
@@ -183,8 +183,8 @@ export class Workbench {
   }
 
   /**
-   * Loads the window: the extension host starts afresh, settings included. Again, if VS Code says that there is no folder: on a busy machine it can take
-   * a workspace of several for an empty one.
+   * Loads the window: the extension host starts afresh, settings included. Repeats this if VS Code reports no folder: on a busy machine, it can
+   * mistake a multi-root workspace for an empty one.
    */
   async open(what = `folder=${this.project}`) {
     const folders = this.page.locator(".explorer-folders-view");
@@ -198,14 +198,14 @@ export class Workbench {
     this.chat = this.page.frameLocator('iframe.webview.ready[src*="extensionId=tandem.tandem"]').frameLocator("iframe#active-frame");
   }
 
-  /** Loads the window again, as it is: what it showed is restored. */
+  /** Reloads the window as it is: its contents are restored. */
   async reload() {
     await this.page.reload();
     await this.page.locator(".activitybar [aria-label=tandem]").first().waitFor({ timeout: START_MS });
     await this.chat.locator("body[data-phase=ready]").waitFor({ timeout: START_MS });
   }
 
-  /** A second window, on the same folder if nothing else is said; its page is the caller's to close. */
+  /** A second window, on the same folder by default; the caller closes its page. */
   async another(what) {
     const other = Object.create(this);
     other.page = await this.page.context().newPage();
@@ -219,7 +219,7 @@ export class Workbench {
     await this.editor.locator(".view-line").first().waitFor();
   }
 
-  /** The list may be filtered while a row of it is clicked: that is another file then. */
+  /** The list may be filtered while a row is clicked: the click then hits another file. */
   async openTab(name) {
     await eventually(async (timeout) => {
       await this.pick("Control+p", name, name, timeout);
@@ -231,7 +231,7 @@ export class Workbench {
     return this.page.locator(".editor-instance .monaco-editor").first();
   }
 
-  /** Runs a command of the palette by its title. */
+  /** Runs a command from the palette by its title. */
   async command(title) {
     await eventually((timeout) => this.pick("F1", `>${title}`, title, timeout));
   }
@@ -246,7 +246,7 @@ export class Workbench {
     await keyboard.press("Enter");
   }
 
-  /** Settles what is left to review, in all sessions. The last of it may be settled just now: the command goes away with it. */
+  /** Settles all pending changes, in all sessions. If the last one has just been settled, the command is no longer offered. */
   async keepAll() {
     const changes = this.page.locator(".pane-header", { hasText: "Changes" });
     await eventually(async () => {
@@ -257,7 +257,7 @@ export class Workbench {
     });
   }
 
-  /** Takes a refactoring of the selection by its title. The menu goes away by itself when something else moves in the window. */
+  /** Chooses a refactoring of the selection by its title. The menu closes by itself when something else moves in the window. */
   async refactor(title) {
     await eventually(async () => {
       await this.command("Refactor...");
@@ -265,7 +265,7 @@ export class Workbench {
     });
   }
 
-  /** The list does not learn of what is registered after it opened: it is opened again then. */
+  /** The list doesn't show what is registered after it opened, so it is reopened. */
   async pick(key, typed, expected, timeout = TRY_MS) {
     const { keyboard } = this.page;
     await keyboard.press(key);
@@ -286,7 +286,7 @@ export class Workbench {
     await until(this.chat.locator("body"), ({ dataset }, kind) => dataset.vscodeThemeKind === kind, THEMES[name]);
   }
 
-  /** Drags the side bar's edge, for pictures one can read; the chat in it has that width then. */
+  /** Drags the side bar's edge, for legible pictures; the chat then has that width. */
   async widenSideBar(width) {
     const { mouse } = this.page;
     const bar = await this.page.locator(".part.sidebar").boundingBox();
@@ -297,43 +297,43 @@ export class Workbench {
     await until(this.chat.locator("body"), (body, wide) => Math.abs(body.clientWidth - wide) < 30, width);
   }
 
-  /** Kills the server as a crash would: at once. Its path is this workbench's own, so no other is hit. */
+  /** Kills the server immediately, like a crash. Its path is unique to this workbench, so no other is hit. */
   killServer() {
     const ids = execFileSync("pgrep", ["-f", `^${this.program} lsp`], { encoding: "utf8" }).split(/\s+/).filter(Boolean);
     ids.forEach((id) => process.kill(Number(id), "SIGKILL"));
     return ids.length;
   }
 
-  /** Two frames of the chat: what follows a change of its layout has happened then. */
+  /** Two frames of the chat: then, the effects of a layout change are visible. */
   async drawn() {
     await this.chat.locator("body").evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
   }
 
-  /** Scrolls the chat up. What has just grown is followed to its end first. */
+  /** Scrolls the chat up. The chat first follows new text to its end. */
   async scrollToTop() {
     await this.drawn();
     await this.chat.locator("main").evaluate((main) => main.scrollTo(0, 0));
     await this.chat.locator(".jump:not([hidden])").waitFor();
   }
 
-  /** Begins a session: what was shown before is gone, what the window remembers is restored, and the server is ready. */
+  /** Starts a session: earlier contents are gone, the window's saved state is restored, and the server is ready. */
   async newSession() {
     const heading = this.chat.locator(".welcome h1");
     if ((await heading.count()) > 0) {
-      await heading.evaluate((one) => (one.isOld = true)); // it is drawn again for each session
+      await heading.evaluate((one) => (one.isOld = true)); // it is redrawn for each session
     }
     await this.command("tandem: New Session");
     await until(this.chat.locator("body[data-phase=ready] .welcome h1"), (one) => !one.isOld && one.checkVisibility());
-    await this.chat.locator("textarea:focus").waitFor(); // the last that the command does: what is typed before is the chat's
+    await this.chat.locator("textarea:focus").waitFor(); // the command's last step: from then on, typing goes to the chat
   }
 
-  /** Chooses a mode below the input, and waits until it is in force. */
+  /** Chooses a mode below the input, and waits until it is in effect. */
   async setMode(mode) {
     await this.chat.getByRole("combobox", { name: "Mode", exact: true }).selectOption(mode);
     await this.page.locator(".statusbar-item", { hasText: `tandem: ${MODES[mode]}` }).waitFor();
   }
 
-  /** Writes a message into the chat and sends it. The view takes it at once; what comes of it is the caller's to wait for. */
+  /** Writes a prompt into the chat and sends it. The view shows it at once; the caller waits for the effects. */
   async say(text) {
     const box = this.chat.locator("textarea");
     await box.fill(text);
@@ -341,7 +341,7 @@ export class Workbench {
     await until(box, ({ value }) => value === "");
   }
 
-  /** Clicks a button that is on or off until it is in that state: it is drawn again whenever another one beside it changes. */
+  /** Clicks a toggle button until it is in that state: it is redrawn whenever a button beside it changes. */
   async toggle(button, isPressed) {
     await eventually(async () => {
       if ((await button.getAttribute("aria-pressed")) !== String(isPressed)) {
@@ -356,7 +356,7 @@ export class Workbench {
     return this.chat.getByRole("button", { name: "Send", exact: true }).waitFor();
   }
 
-  /** The page that this opens in the browser. VS Code itself asks first about an address it does not trust. */
+  /** The page that this opens in the browser. VS Code first asks about an untrusted address. */
   async opened(open) {
     const tab = this.page.context().waitForEvent("page", { timeout: STEP_MS });
     const confirm = this.page.locator(".monaco-dialog-box", { hasText: "external website" }).getByRole("button", { name: "Open" });
@@ -367,19 +367,19 @@ export class Workbench {
     return tab;
   }
 
-  /** Answers a question that stands before everything else. */
+  /** Answers a modal dialog. */
   async answerDialog(question, answer) {
     const dialog = this.page.locator(".monaco-dialog-box", { hasText: question });
     await dialog.getByRole("button", { name: answer, exact: true }).click();
     await dialog.waitFor({ state: "detached" });
   }
 
-  /** Takes an entry of the list that a command opened. */
+  /** Chooses an entry of the list that a command opened. */
   async choose(label) {
     await this.page.locator(".quick-input-list .monaco-list-row", { hasText: label }).first().click();
   }
 
-  /** A list has a field too, which filters it, and may stand there until the box does. Only a box says how to confirm. */
+  /** A list also has an input, which filters it and may remain until the box appears. Only a box says how to confirm. */
   async answerInputBox(text) {
     const says = this.page.locator(".quick-input-message", { hasText: "'Enter' to confirm" });
     const box = this.page.locator(".quick-input-widget", { has: says }).locator("input[type=text]:visible");
@@ -399,7 +399,7 @@ export class Workbench {
     await this.editor.locator(".view-line", { hasText: typed }).waitFor();
   }
 
-  /** Selects from the line that has `text` to the start of the one `lines` below; with 0 the line itself. */
+  /** Selects from the line that has `text` to the start of the one `lines` below; with 0, the line itself. */
   async select(text, lines) {
     const { keyboard } = this.page;
     await this.goToEndOf(text);
@@ -414,7 +414,7 @@ export class Workbench {
     await this.page.locator(".statusbar-item", { hasText: "selected)" }).waitFor();
   }
 
-  /** The open file is as it is on the disk. VS Code may restore an older backup of it in a window that is loaded again just after an undo. */
+  /** The open file is as on disk. VS Code may restore an older backup in a window that is reloaded just after an undo. */
   async discardBackup(text) {
     if ((await this.page.locator(".tab.active.dirty").count()) > 0) {
       await this.command("File: Revert File");
@@ -422,7 +422,7 @@ export class Workbench {
     await this.bufferIs(text);
   }
 
-  /** Waits until the open buffer shows exactly this text. Lines are drawn one by one, and blanks as no-break spaces. */
+  /** Waits until the open buffer shows exactly this text. Lines are drawn one by one, with no-break spaces. */
   async bufferIs(expected) {
     try {
       await this.page.waitForFunction(`(${drawnText})() === ${JSON.stringify(expected)}`);
@@ -449,11 +449,11 @@ function drawnText() {
 }
 
 /**
- * Waits until `condition` holds of the element, in the browser: what no selector sees, such as the value of an input. The element is looked up
- * again now and then, because it may have been drawn again.
+ * Waits in the browser until `condition` is true of the element: for properties that selectors don't see, such as an input's value. The element is
+ * looked up again now and then, because it may have been redrawn.
  */
 export async function until(locator, condition, argument, timeout = STEP_MS) {
-  const test = new Function("[element, argument]", `return (${condition})(element, argument)`); // a text would not be called
+  const test = new Function("[element, argument]", `return (${condition})(element, argument)`); // Playwright would not call a string
   const end = performance.now() + timeout;
   const isOver = () => performance.now() > end;
   await eventually(async (timeout) => {
@@ -463,7 +463,7 @@ export async function until(locator, condition, argument, timeout = STEP_MS) {
   }, isOver);
 }
 
-/** Waits until there are exactly so many. */
+/** Waits until there are exactly this many. */
 export async function exactly(locator, count) {
   if (count > 0) {
     await locator.nth(count - 1).waitFor({ state: "attached" });
@@ -471,7 +471,7 @@ export async function exactly(locator, count) {
   await locator.nth(count).waitFor({ state: "detached" });
 }
 
-/** Tries again what waits by itself, for as long as it is told, and failed: a few times, or until that `isOver`. */
+/** Retries something that itself waits, for as long as it is told, and failed: a few times, or until `isOver`. */
 export async function eventually(attempt, isOver = 10) {
   for (let tries = 1; ; tries++) {
     try {

@@ -1,4 +1,4 @@
-//! Checks for what must not exist after an attack. The test below proves that each check can fail.
+//! Checks for effects that no attack may have. The test below proves that each check can fail.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, getpid};
 use serde_json::{Value, json};
 
-/// A folder and all in it. Links are not followed.
+/// A folder and everything in it. Links are not followed.
 pub fn everything(top: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![top.to_owned()];
@@ -25,7 +25,7 @@ pub fn everything(top: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The temporary files that are left of writing.
+/// Temporary files left over from writing.
 pub fn litter(top: &Path) -> Vec<PathBuf> {
     let is_litter = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -34,13 +34,13 @@ pub fn litter(top: &Path) -> Vec<PathBuf> {
     everything(top).into_iter().filter(is_litter).collect()
 }
 
-/// Whether a message has a text in it, as it is or escaped.
+/// Whether a message contains a text, plain or escaped.
 pub fn tells(message: &Value, text: &str) -> bool {
     let quoted = serde_json::to_string(text).unwrap();
     message.to_string().contains(quoted.trim_matches('"'))
 }
 
-/// The first text of these messages that could move a cursor. What carries changes as they are is exempt.
+/// The first text of these messages that could move a cursor. Fields that carry changes verbatim are exempt.
 pub fn control(heard: &[Value]) -> Option<&str> {
     let is_bad = |c: char| c.is_control() && !['\t', '\r', '\n'].contains(&c);
     heard.iter().find_map(|message| {
@@ -62,7 +62,7 @@ pub fn control(heard: &[Value]) -> Option<&str> {
     })
 }
 
-/// What is wrong with the messages of a request: each call has exactly one result, directly behind it.
+/// What is wrong with the messages of a request: each call must have exactly one result, directly after it.
 pub fn mistakes(request: &Value) -> Vec<String> {
     let id = |value: &Value| value.as_str().unwrap_or("none").to_owned();
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
@@ -104,7 +104,7 @@ pub fn mistakes(request: &Value) -> Vec<String> {
     wrong
 }
 
-/// The lines of the kernel's tables that are about sockets of a process.
+/// The lines of the kernel's tables about the sockets of a process.
 pub fn sockets(pid: Pid) -> Vec<String> {
     let pid = pid.as_raw_nonzero();
     let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
@@ -138,9 +138,9 @@ pub fn sockets(pid: Pid) -> Vec<String> {
     tables.into_iter().flatten().filter(is_own).collect()
 }
 
-/// The sockets of a process that others can reach.
+/// The sockets of a process that other machines can reach.
 pub fn open_ports(pid: Pid) -> Vec<String> {
-    /// A TCP socket that waits for connections, as the kernel writes it.
+    /// A listening TCP socket, as the kernel writes it.
     const LISTENING: &str = "0A";
     let waits = |line: &String| {
         line.starts_with("udp") || line.split_whitespace().nth(4) == Some(LISTENING)
@@ -148,7 +148,7 @@ pub fn open_ports(pid: Pid) -> Vec<String> {
     sockets(pid).into_iter().filter(waits).collect()
 }
 
-/// The processes with these words at the end of their command line.
+/// The processes whose command line ends with these words.
 pub fn running(words: &str) -> usize {
     let lines = std::fs::read_dir("/proc")
         .unwrap()
@@ -164,7 +164,7 @@ pub fn running(words: &str) -> usize {
         .count()
 }
 
-/// Whether a chat view with this source gets no picture from elsewhere.
+/// Whether a chat view with this source loads no picture from elsewhere.
 pub fn blocks_images(source: &str) -> bool {
     let policy = source
         .lines()

@@ -16,7 +16,7 @@ use super::tracer::Tracer;
 use super::{report, skip};
 use crate::driver::{side_by_side, until};
 
-/// The calls at which the server is killed, and how many of them one by one: more than one change makes.
+/// The system calls at which the server is killed, and how many of each one by one: more than one change makes.
 /// The first four are crash-001 to 004.
 const CALLS: [(&str, u64); 6] = [
     ("openat", 20),
@@ -28,9 +28,9 @@ const CALLS: [(&str, u64); 6] = [
 ];
 /// One more, deep in the turn.
 const LAST: u64 = 50;
-/// How many more changes a turn makes than calls are waited for. Removals make few of theirs, so they are as many as ever.
+/// How many more changes a turn makes than calls are waited for. Removals, which make few calls, keep their full number.
 const SPARE: u64 = 10;
-/// How many servers are killed side by side.
+/// The number of servers killed in parallel.
 const SIDE_BY_SIDE: usize = 4;
 
 fn old(n: u64) -> String {
@@ -50,7 +50,7 @@ fn change(n: u64, removes: bool) -> (&'static str, Value) {
     edit(&format!("{n}.txt"), &old(n), &new(n))
 }
 
-/// A server that has made the first change, which opens all folders. What follows is `more` of them in one turn.
+/// A server that has made the first change, which opens all folders. `more` further changes follow in one turn.
 fn ready(scene: &Scene, removes: bool, more: u64) -> Play<'_> {
     for n in 0..=more {
         scene.write(&scene.ws(&format!("{n}.txt")), old(n));
@@ -67,7 +67,7 @@ fn ready(scene: &Scene, removes: bool, more: u64) -> Play<'_> {
     play
 }
 
-/// Kills a server at its n-th such call; whether it came to that.
+/// Kills a server at its n-th such call; returns whether it made that many.
 fn kill(call: &str, n: u64) -> Result<bool, String> {
     let removes = call == "unlink";
     let scene = Scene::new();
@@ -76,7 +76,7 @@ fn kill(call: &str, n: u64) -> Result<bool, String> {
     let tracer = Tracer::attach(&play, call, &format!("signal=KILL:when={n}"))?;
     let prompt = play.prompt();
     let killed = play.end_or_death(prompt).is_none();
-    // A process is not gone as long as somebody traces it.
+    // A process is not gone while it is being traced.
     drop(tracer);
     let session = play.die();
     for n in 0..=changes {
@@ -102,7 +102,7 @@ fn kill(call: &str, n: u64) -> Result<bool, String> {
     Ok(killed)
 }
 
-/// A new server that loads the session of one that is dead.
+/// A new server that loads the session of the killed one.
 fn resumed<'a>(scene: &'a Scene, session: &str) -> Play<'a> {
     scene.world.rehearsal().clear();
     let mut play = scene.serve(|_| ());
@@ -120,7 +120,7 @@ fn a_server_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
         .flat_map(|(call, one_by_one)| numbers(one_by_one).map(move |n| (call, n)));
     let never = Mutex::new(Vec::<(&str, u64)>::new());
     let kills = side_by_side(SIDE_BY_SIDE, all.collect(), |(call, n)| {
-        // Where one is never made, those after it are not either.
+        // If one of them is never reached, neither are the later ones.
         if never
             .lock()
             .unwrap()
@@ -149,13 +149,13 @@ fn a_server_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
     }
 }
 
-/// How many files a command finds: fewer than temporary files that a tracer is told of.
+/// How many files a command finds: fewer than the temporary files a tracer watches.
 const FILES: u64 = 8;
 
-/// A command that changes what there is in every way.
+/// A command that makes every kind of change.
 const COMMAND: &str = "sed -i s/old/NEW/ *.txt; rm 3.txt; mkdir made; echo x > made/x; chmod 600 5.txt; ln -s 1.txt link";
 
-/// Where the server is killed while such a command runs, is recorded, undone and redone.
+/// Kills the server while such a command runs, is recorded, undone and redone.
 const DEATHS: [(&str, &[u64]); 5] = [
     ("openat", &[1, 10, 60]),
     ("write", &[1, 4, 20]),
@@ -164,7 +164,7 @@ const DEATHS: [(&str, &[u64]); 5] = [
     ("unlink", &[1, 2]),
 ];
 
-/// What is at each path: the bytes of a file, the target of a link, and the permissions.
+/// The entry at each path: a file's bytes, a link's target, and the permissions.
 fn contents(scene: &Scene) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let content = |path: PathBuf| {
         let found = path.symlink_metadata().unwrap();
@@ -178,13 +178,13 @@ fn contents(scene: &Scene) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     everything(&scene.ws("")).into_iter().map(content).collect()
 }
 
-/// Kills a server at its n-th such call after a command began, or after `action`; whether it came to that.
+/// Kills a server at its n-th such call after a command began, or after `action`; returns whether it made that many.
 fn kill_around(call: &str, n: u64, action: Option<&str>) -> Result<bool, String> {
     let scene = Scene::new();
     for n in 0..FILES {
         scene.write(&scene.ws(&format!("{n}.txt")), old(n));
     }
-    // What the server needs for commands is there from now on.
+    // From here on, everything the server needs for commands exists.
     scene.calls(&[run("true")]);
     let mut play = scene.start("auto");
     play.turn();
@@ -209,7 +209,7 @@ fn kill_around(call: &str, n: u64, action: Option<&str>) -> Result<bool, String>
     let killed = play.end_or_death(asked).is_none();
     drop(tracer);
     let session = play.die();
-    // The command ends by itself, with the programs around it.
+    // The command ends by itself, and with it the programs around it.
     let is_gone =
         || processes().all(|line| !line.contains(&scene.home("state").display().to_string()));
     until("the command is gone", is_gone);
@@ -316,7 +316,7 @@ fn system_errors_are_reported_and_the_old_file_stays() {
     ] {
         let scene = Scene::new();
         let mut play = ready(&scene, false, 1);
-        // The folder of before-images may fail too: that is one notice and keeps no change from happening.
+        // Storing before-images may fail, too: that causes one notice and doesn't prevent any change.
         let tracer = match Tracer::attach(&play, call, &format!("error={error}")) {
             Ok(tracer) => tracer,
             Err(why) => return skip("fs-fault-003", &why),
@@ -418,7 +418,7 @@ fn crash_017_a_laptop_may_sleep_longer_than_an_answer_may_be_silent() {
     let prompt = play.prompt();
     play.update("agent_message_chunk");
     play.program.signal(Signal::STOP);
-    // The case is that time passes: there is no event to wait for in a process that is stopped.
+    // The case is that time passes: a stopped process emits no event to wait for.
     std::thread::sleep(Duration::from_secs(2));
     play.program.signal(Signal::CONT);
     scene.world.rehearsal().open("awake");

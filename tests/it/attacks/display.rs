@@ -1,4 +1,4 @@
-//! Text from elsewhere that would deceive its reader.
+//! Text from outside that could deceive its reader.
 
 use std::net::TcpListener;
 

@@ -1,4 +1,4 @@
-//! File systems that are full, slow, strange or changed by somebody else: nothing is torn, lost or hung.
+//! File systems that are full, slow, unusual or changed by another program: nothing is torn, lost or hung.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::scene::{Scene, edit, read, reply, write};
 use super::skip;
 
-/// Runs a program of the system; why it failed.
+/// Runs a system program; returns why it failed.
 fn system(program: &str, arguments: &[&str]) -> Result<(), String> {
     let done = Command::new(program)
         .args(arguments)
@@ -29,7 +29,7 @@ fn system(program: &str, arguments: &[&str]) -> Result<(), String> {
     }
 }
 
-/// A file system over a folder. Dropping it takes it away.
+/// A file system mounted over a folder. Dropping it unmounts it.
 struct Mount(PathBuf);
 
 impl Mount {
@@ -65,7 +65,7 @@ fn fs_fault_002_a_full_disk_leaves_the_old_file() {
     );
 }
 
-/// Writes one byte at a time, for real, where the file is one of the workspace: `strace` only pretends.
+/// Really writes one byte at a time to files of the workspace: `strace` would only pretend to.
 const SHORT_WRITES: &str = r#"
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -1,4 +1,4 @@
-//! Paths that lead out of the workspace, by every spelling.
+//! Paths that lead out of the workspace, in every spelling.
 
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,14 +61,14 @@ fn path_022_a_parent_that_is_swapped_during_2000_writes_leads_nowhere() {
         scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
                 for from in [&real, &link] {
-                    // Whoever meddles makes a round fail; the next one works again.
+                    // The attacker may make a round fail; the next one works again.
                     let _ =
                         std::fs::rename(from, &name).and_then(|()| std::fs::rename(&name, from));
                 }
             }
         });
         let mut play = scene.start("auto");
-        // A hundred a turn, so that no limit ends it.
+        // A hundred per turn, so that no limit ends it.
         for _ in 0..20 {
             scene.calls(&vec![write("race/w.txt", "p"); 100]);
             play.turn();
@@ -111,7 +111,7 @@ fn path_029_another_case_of_a_protected_folder_is_protected_too() {
     );
 }
 
-/// Only Windows would understand them; they are harmless anywhere.
+/// Only Windows would interpret them; they are harmless elsewhere.
 #[test]
 fn path_031_to_033_names_of_windows_reach_nothing() {
     let scene = Scene::new();

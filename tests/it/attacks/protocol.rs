@@ -10,7 +10,7 @@ use tandem::server::Transport;
 use super::scene::Scene;
 use crate::driver::World;
 
-/// More than any of these may cost, in bytes.
+/// No case may use more memory than this, in bytes.
 const MEMORY: usize = 150 << 20;
 
 fn frame(body: &str) -> String {
@@ -187,7 +187,7 @@ fn protocol_028_a_line_of_200_megabytes_is_not_stored() {
     assert!(program.peak_memory() <= MEMORY, "{}", program.peak_memory());
 }
 
-/// A client of these tests fails at a second answer, so this one reads by itself.
+/// These tests' client fails on a second response, so this test reads by itself.
 #[test]
 fn protocol_047_two_requests_with_one_id_are_answered() {
     let world = World::new(json!([]));
@@ -265,7 +265,7 @@ fn protocol_060_and_061_many_requests_are_answered_also_when_nobody_reads_for_a_
                     .map(|_| client.ask("tandem/doesNotExist", json!({})))
                     .collect()
             });
-            // The case is that nobody reads: there is nothing to wait for.
+            // The case is that nobody reads, so there is nothing to wait for.
             std::thread::sleep(Duration::from_secs(pause));
             drop(held);
             asking.join().unwrap()

@@ -12,10 +12,10 @@ use crate::driver::{Client, World};
 use crate::git::git;
 use crate::program::Program;
 
-/// What nobody may see.
+/// A secret that must never appear.
 pub const CANARY: &str = "CANARY-7f3a";
 
-/// The folders and the model. The programs of a scene share them.
+/// The folders and the model, which the programs of a scene share.
 pub struct Scene {
     pub world: World,
 }
@@ -30,12 +30,12 @@ impl Scene {
         scene
     }
 
-    /// The workspace, or what is in it.
+    /// The workspace, or a path in it.
     pub fn ws(&self, name: &str) -> PathBuf {
         self.world.path().join("ws").join(name)
     }
 
-    /// The workspace's evil sibling, or what is in it.
+    /// The folder beside the workspace, or a path in it.
     pub fn outside(&self, name: &str) -> PathBuf {
         self.world.path().join("ws-evil").join(name)
     }
@@ -60,14 +60,14 @@ impl Scene {
         std::fs::create_dir(self.ws(".git/hooks")).unwrap();
     }
 
-    /// What the model says next, a reply for each request.
+    /// The model's next replies, one per request.
     pub fn say(&self, replies: Value) {
         self.world
             .rehearsal()
             .add(serde_json::from_value(replies).unwrap());
     }
 
-    /// The model makes these calls, if there are any, and then says that it is done.
+    /// The model makes these calls, if any, and then says that it is done.
     pub fn calls(&self, calls: &[(&str, Value)]) {
         if !calls.is_empty() {
             self.say(json!([reply(calls)]));
@@ -75,7 +75,7 @@ impl Scene {
         self.say(json!([[{ "text": "FINAL_OK" }]]));
     }
 
-    /// A server and a session in this mode. The client rejects what it is asked.
+    /// A server and a session in this mode. The client rejects all requests.
     pub fn start(&self, mode: &str) -> Play<'_> {
         self.start_with(mode, |_| ())
     }
@@ -116,7 +116,7 @@ impl Scene {
         }
     }
 
-    /// Plays one turn in which the model makes these calls.
+    /// Runs one turn in which the model makes these calls.
     pub fn play(&self, mode: &str, calls: &[(&str, Value)]) -> Play<'_> {
         self.calls(calls);
         let mut play = self.start(mode);
@@ -150,19 +150,19 @@ pub fn edit(path: &str, old: &str, new: &str) -> (&'static str, Value) {
     )
 }
 
-/// A server, its client, and all that the client received during turns.
+/// A server, its client, and everything the client received during turns.
 pub struct Play<'a> {
     pub scene: &'a Scene,
     pub program: Program,
     pub client: Client,
     pub session: String,
-    /// The option that the client chooses when it is asked.
+    /// The option the client chooses in permission requests.
     pub answer: &'static str,
     pub heard: Vec<Value>,
 }
 
 impl Play<'_> {
-    /// A prompt to its end; gives the answer.
+    /// Runs a prompt to its end; returns the response.
     pub fn turn(&mut self) -> Value {
         let prompt = self.prompt();
         self.end(prompt)
@@ -172,12 +172,12 @@ impl Play<'_> {
         self.client.prompt(&self.session, "go")
     }
 
-    /// The answer to a prompt.
+    /// The response to a prompt.
     pub fn end(&mut self, prompt: i64) -> Value {
         self.end_or_death(prompt).expect("the server lives")
     }
 
-    /// The answer to a prompt, if the server lives to give it. What it asks meanwhile is answered.
+    /// The response to a prompt, unless the server dies first. Answers its requests in the meantime.
     pub fn end_or_death(&mut self, prompt: i64) -> Option<Value> {
         loop {
             let message = self
@@ -238,7 +238,7 @@ impl Play<'_> {
         )
     }
 
-    /// The server answers, whatever was before.
+    /// The server responds, whatever happened before.
     pub fn lives(&mut self) {
         assert_eq!(
             self.client.call("tandem/areYouThere", json!({}))["error"]["code"],
@@ -246,7 +246,7 @@ impl Play<'_> {
         );
     }
 
-    /// The next prompt works, and its request has a history that the dialect allows.
+    /// The next prompt works, and the history in its request is valid in the API.
     pub fn works(&mut self) {
         self.scene.world.rehearsal().clear();
         self.scene.say(json!([[{ "text": "still here" }]]));
@@ -260,7 +260,7 @@ impl Play<'_> {
         );
     }
 
-    /// Kills the process, unless it is dead already, and waits for its end; gives the session.
+    /// Kills the process, unless it is dead already, and waits for its end; returns the session.
     pub fn die(mut self) -> String {
         let _dead =
             rustix::process::kill_process(self.program.pid(), rustix::process::Signal::KILL);
@@ -268,7 +268,7 @@ impl Play<'_> {
         self.session
     }
 
-    /// Ends the server; gives what it logged.
+    /// Shuts the server down; returns its log.
     pub fn log(mut self) -> String {
         self.client.hang_up();
         self.program.ends();
@@ -283,7 +283,7 @@ impl Play<'_> {
             .filter(move |update| update["sessionUpdate"] == kind)
     }
 
-    /// All that a person sees of each permission request.
+    /// Everything a person sees of each permission request.
     pub fn asked(&self) -> Vec<String> {
         let requests = self
             .heard
@@ -329,7 +329,7 @@ impl Play<'_> {
             .collect()
     }
 
-    /// What a person was told besides: errors and notices.
+    /// Anything else the person was told: errors and notices.
     pub fn notices(&self) -> Vec<String> {
         let texts = self.heard.iter().filter_map(|m| {
             m["error"]["message"]
@@ -339,7 +339,7 @@ impl Play<'_> {
         texts.map(str::to_lowercase).collect()
     }
 
-    /// Neither the model nor the client got to see this.
+    /// Neither the model nor the client received this.
     pub fn hides(&self, secret: &str) {
         let requests = self.scene.world.rehearsal().requests();
         for message in self.heard.iter().chain(&self.client.seen).chain(&requests) {
@@ -347,7 +347,7 @@ impl Play<'_> {
         }
     }
 
-    /// Nor is it in the log or in what tandem stores.
+    /// Nor is it in the log or in tandem's stored files.
     pub fn hides_everywhere(self, secret: &str) {
         self.hides(secret);
         let state = self.scene.home("state");

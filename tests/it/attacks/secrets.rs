@@ -1,4 +1,4 @@
-//! Keys: who gets them, and where they are never written.
+//! Keys: who receives them, and where they are never written.
 
 use std::os::unix::fs::PermissionsExt as _;
 

@@ -1,4 +1,4 @@
-//! Commands: what a sandbox denies them, what an allow rule does not cover, and what they leave behind.
+//! Commands: what a sandbox denies them, what an allow rule doesn't cover, and what they leave behind.
 
 use std::net::UdpSocket;
 
@@ -138,7 +138,7 @@ fn shell_040_output_that_is_not_text_is_survived() {
 
 #[test]
 fn shell_041_and_stream_073_a_cancel_ends_all_processes_of_a_command() {
-    // Other runs of this test have other numbers.
+    // Other runs of this test use other numbers.
     let sleep = |tens: u32| format!("sleep {tens}{}", std::process::id());
     let tree = sleep(41);
     for (words, command, many) in [

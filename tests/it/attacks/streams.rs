@@ -17,7 +17,7 @@ use crate::loopback;
 
 const DIALECTS: [&str; 2] = ["chat", "messages"];
 
-/// A turn with a model that speaks this dialect and says this.
+/// A turn with a model that uses this API and says this.
 fn turn<R>(api: &str, script: Value, check: impl FnOnce(&mut Play<'_>, Value) -> R) -> R {
     let scene = Scene::new();
     scene.say(script);
@@ -34,7 +34,7 @@ fn status(code: u16, message: &str) -> Value {
     json!([{ "status": code, "body": { "error": { "message": message } } }])
 }
 
-/// An event of the chat dialect.
+/// An event of the chat API.
 fn delta(delta: Value, finish: Option<&str>) -> String {
     format!(
         "data: {}\n\n",

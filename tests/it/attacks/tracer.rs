@@ -1,4 +1,4 @@
-//! System faults and kills of the process, injected by `strace`. It is attached when the server is ready, and limited
+//! System errors and kills, injected into the process by `strace`. It is attached once the server is ready, and limited
 //! to the paths of the workspace and the state folder, so that no other call counts.
 
 use std::io::{BufRead, BufReader};
@@ -8,17 +8,17 @@ use std::process::{Child, Command, Stdio};
 use super::checks::everything;
 use super::scene::Play;
 
-/// A `strace` that meddles. Dropping it lets go of the process.
+/// A running `strace`. Dropping it detaches from the process.
 pub struct Tracer(Child);
 
-/// How many temporary files the server may have made and still be told of.
+/// How many temporary files the server may have created and still have watched.
 const TEMPORARIES: usize = 96;
 
 impl Tracer {
-    /// Does `action` (in `strace`'s words) to the calls of this family that touch the scene.
+    /// Applies `action` (in `strace`'s syntax) to this family's calls that touch the scene.
     ///
     /// # Errors
-    /// Why it cannot be done here.
+    /// Why this isn't possible here.
     pub fn attach(play: &Play<'_>, call: &str, action: &str) -> Result<Self, String> {
         let pid = play.program.pid().as_raw_nonzero();
         let names = variants(call);
@@ -51,7 +51,7 @@ impl Tracer {
             }
             command.arg("-P").arg(path);
         }
-        // It must outlive a Ctrl-C no longer than the tests do.
+        // It must not outlive the tests after a Ctrl-C.
         let spawned = command
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
@@ -67,7 +67,7 @@ impl Tracer {
             }
             assert!(!line.contains("invalid"), "{line}");
         }
-        // What else it says must not fill the pipe.
+        // The rest of its output must not fill the pipe.
         std::thread::spawn(move || std::io::copy(&mut words, &mut std::io::sink()));
         Ok(Self(child))
     }
@@ -75,13 +75,13 @@ impl Tracer {
 
 impl Drop for Tracer {
     fn drop(&mut self) {
-        // One that is asked to end may wait for a zombie for ever. Killed it lets go too; it may be gone already.
+        // When asked to end, it may wait for a zombie forever. Killing it detaches, too; it may be gone already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// All calls of a family; those a machine does not have are skipped.
+/// All calls of a family; those this machine lacks are skipped.
 fn variants(call: &str) -> &'static str {
     match call {
         "openat" => "?open,?openat,?openat2,?creat",

@@ -13,7 +13,7 @@ pub(super) fn automatic(client: &mut Client, stage: &Stage) -> String {
     session
 }
 
-/// The diffs of the calls that ended: name, old and new text.
+/// The diffs of the finished calls: name, old and new text.
 fn diffs(client: &mut Client, count: usize) -> Vec<(String, Value, String)> {
     let message = client.find(|message| {
         let update = &message["params"]["update"];
@@ -102,7 +102,7 @@ fn changes_of_a_killed_command_are_shown() {
         assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
         content.contains(r#""oldText":"whole\n""#)
     };
-    // On a busy machine it may not begin in the first of these times.
+    // On a busy machine, it may not start within the first of these times.
     assert!([1, 5, 25].into_iter().any(shown));
 }
 
@@ -218,7 +218,7 @@ fn finished_jobs_are_not_reported_as_running() {
             .iter()
             .position(|told| told.contains("one\n"))
             .expect("it says so");
-        // After that, the only news is its end.
+        // After that, only its end is new.
         let mut then = told.iter().skip(first).take(2);
         assert!(then.any(|told| told.contains("[exit code 0, ")), "{told:?}");
     }
@@ -383,7 +383,7 @@ fn changes_made_before_the_server_was_killed_are_undone() {
         stage.world.write("b", "mine\n");
         stage.world.write("c", "mine\n");
         let load = json!({ "sessionId": session, "cwd": stage.world.path(), "mcpServers": [] });
-        // What was found out survives another end.
+        // The recorded changes survive another end.
         for _start in 0..2 {
             let (mut program, mut client) = serve();
             client.call("session/load", load.clone());
@@ -430,7 +430,7 @@ fn save(client: &mut Client, stage: &Stage, name: &str, text: &str) {
     );
 }
 
-/// Plays an editor that does not read files again: the text on the disk comes as an edit.
+/// Acts as an editor that doesn't reload files: the text on disk arrives as an edit.
 fn edited(client: &mut Client, stage: &Stage, name: &str, text: &str) {
     let edit = client.next("workspace/applyEdit");
     let document = &edit["params"]["edit"]["documentChanges"][0]["textDocument"];
@@ -458,7 +458,7 @@ fn open_documents_show_what_a_command_wrote() {
     let session = automatic(&mut client, &stage);
     let prompt = client.prompt(&session, "go");
     edited(&mut client, &stage, "a", "two\n");
-    // This time the editor reads the file again itself.
+    // This time the editor reloads the file itself.
     until("the second command is done", || {
         stage.world.read("a") == "three\n"
     });

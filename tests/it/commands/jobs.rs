@@ -7,12 +7,12 @@ use std::time::Duration;
 use super::changes::automatic;
 use super::*;
 
-/// The jobs that the next `_tandem/jobs/changed` has.
+/// The jobs in the next `_tandem/jobs/changed`.
 fn changed(client: &mut Client) -> Value {
     client.next("_tandem/jobs/changed")["params"]["jobs"].clone()
 }
 
-/// What the model is sent with another prompt, as text. It answers nothing: its script has ended.
+/// What the model receives with another prompt, as text. It doesn't answer, because its script has ended.
 fn sent(client: &mut Client, session: &str, stage: &Stage) -> String {
     let prompt = client.prompt(session, "and?");
     client.answer(prompt);
@@ -56,7 +56,7 @@ fn a_person_lists_reads_and_stops_jobs_and_the_model_is_told() {
         "{listed}"
     );
 
-    // Its output, whole and from a place on.
+    // All of its output, and its output from an offset on.
     let mut ask = json!({ "sessionId": session, "id": 1 });
     let output = client.call("_tandem/jobs/output", ask.clone())["result"].clone();
     assert_eq!(
@@ -67,7 +67,7 @@ fn a_person_lists_reads_and_stops_jobs_and_the_model_is_told() {
     let output = client.call("_tandem/jobs/output", ask.clone());
     assert_eq!(output["result"]["text"], "dy\n");
 
-    // Stopping it is seen by everybody.
+    // Everyone sees that it was stopped.
     let stopped = client.call("_tandem/jobs/stop", ask.clone());
     assert_eq!(stopped["result"]["state"], "stopped", "{stopped}");
     ask["id"] = json!(7);
@@ -90,7 +90,7 @@ fn a_person_lists_reads_and_stops_jobs_and_the_model_is_told() {
     assert_eq!(told.matches("stopped by the user").count(), 1, "{told}");
 }
 
-/// What a connection to a port of this machine gets.
+/// The response to a connection to a port of this machine.
 fn got(port: u16) -> io::Result<String> {
     let mut connection = TcpStream::connect(("127.0.0.1", port))?;
     connection.set_read_timeout(Some(Duration::from_secs(20)))?;
@@ -99,7 +99,7 @@ fn got(port: u16) -> io::Result<String> {
     Ok(said)
 }
 
-/// Asks for a port of a job and answers the question with this.
+/// Asks to open a port of a job and gives this answer to the request.
 fn open(client: &mut Client, session: &str, id: u32, port: u16, answer: Value) -> Value {
     let ask = json!({ "sessionId": session, "id": id, "port": port });
     let request = client.ask("_tandem/jobs/open", ask);
@@ -113,7 +113,7 @@ fn open(client: &mut Client, session: &str, id: u32, port: u16, answer: Value) -
     client.answer(request)
 }
 
-/// The port of the host in an answer.
+/// The host's port in a response.
 fn opened(answer: &Value) -> u16 {
     let url = answer["result"]["url"].as_str();
     let url = url.unwrap_or_else(|| panic!("{answer}"));
@@ -153,11 +153,11 @@ fn a_port_is_reached_from_the_host_once_a_person_opens_it_and_until_the_job_ends
         assert_eq!(got(there).unwrap(), "SERVED");
     }
     assert!(got(port).is_err(), "it is reached at its own port, too");
-    // It is open: there is nothing to ask.
+    // It is already open, so no request is shown.
     let mut ask = json!({ "sessionId": session, "id": 1, "port": port });
     let again = client.call("_tandem/jobs/open", ask.clone());
     assert_eq!(opened(&again), there);
-    // Nobody opened the port of the other one, and it is not the first one's to open.
+    // Nobody opened the other one's port, and the first one may not open it.
     assert!(got(other).is_err());
     ask["port"] = json!(other);
     let refusal = client.call("_tandem/jobs/open", ask.clone());
@@ -206,7 +206,7 @@ while True: threading.Thread(target=serve, args=(s.accept()[0],)).start()\""
     let connections: Vec<_> = (0..100)
         .map(|_| TcpStream::connect(("127.0.0.1", there)).unwrap())
         .collect();
-    // The ones that wait get their turn when others are closed.
+    // Waiting ones are opened when others are closed.
     for mut connection in connections {
         connection
             .set_read_timeout(Some(Duration::from_secs(20)))
@@ -419,7 +419,7 @@ fn undoing_a_rejection_stops_no_job() {
 
 #[test]
 fn output_is_what_a_terminal_shows_in_the_end() {
-    // The shell's own `printf` writes line by line, and a call that starts a job ends with the first of them.
+    // The shell's own `printf` writes line by line, and a call that starts a job ends with the first line.
     let bar = r"env printf 'begin\n\033[31m 10%%\r 20%%'";
     let calls = [
         json!({ "command": format!("{bar}; until [ -e go ]; do sleep 0.05; done; printf '\\r100%%\\033[m\\n'") }),
@@ -430,7 +430,7 @@ fn output_is_what_a_terminal_shows_in_the_end() {
     let session = client.session(&stage.world);
     let prompt = client.prompt(&session, "go");
     let update = |message: &Value| message["params"]["update"].clone();
-    // The call shows the bar as it stands, and is allowed first.
+    // The call shows the bar in its current state, and is allowed first.
     loop {
         let message = client.receive().unwrap();
         if message["method"] == "session/request_permission" {

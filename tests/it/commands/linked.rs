@@ -1,4 +1,4 @@
-//! A workspace opened through a symbolic link, as `/tmp` is one on macOS: a file has two names and one history.
+//! A workspace opened through a symbolic link, like `/tmp` on macOS: a file has two names and one history.
 
 use super::*;
 use crate::offered;
@@ -28,7 +28,7 @@ impl Linked {
         client
     }
 
-    /// A session in the folder under this name that has made its calls.
+    /// A session in the folder, under this name, that has made its calls.
     fn session(&self, client: &mut Client) -> String {
         let answer = client.call("session/new", json!({ "cwd": self.link, "mcpServers": [] }));
         let session = answer["result"]["sessionId"].as_str().unwrap().to_owned();
@@ -117,7 +117,7 @@ fn a_tool_and_a_command_changing_one_file_are_one_change() {
         json!({ "turn": 1, "path": real, "hunk": 5 }),
     );
     assert_eq!(world.read("a"), BEFORE.replace("1\n", "one\n"));
-    // The rejections come back first, the last one before the other.
+    // The rejections are restored first, in reverse order.
     let rejected = AFTER.replace("nine", "9");
     for (text, hunks) in [(rejected.as_str(), 2), (AFTER, 3), (BEFORE, 0)] {
         let undone = review(&mut client, &session, "undo", json!({}));
@@ -184,7 +184,7 @@ fn undo_works_by_either_name_of_the_folder_after_a_restart() {
             [(cwd.join("a"), 1), (cwd.join("b"), 1)],
             "{undo_in_real}"
         );
-        // What was rejected last comes back first.
+        // The last rejection is restored first.
         let restored = review(&mut client, &session, "undo", json!({}));
         assert_eq!(world.read("a"), rewritten, "{restored}");
         let undone = review(&mut client, &session, "undo", json!({}));
@@ -214,7 +214,7 @@ fn documents_are_named_as_in_the_editor() {
         let prompt = client.prompt(&session, "go");
         let first = BEFORE.replace("1\n", "one\n");
         show(&mut client, &uri, &first);
-        // What the command writes to unsaved text comes as an edit, too.
+        // What the command writes to unsaved text arrives as an edit, too.
         show(&mut client, &uri, &first.replace('5', "five"));
         assert_eq!(finish_prompt(&mut client, prompt), "end_turn", "{is_real}");
         let listed = review(&mut client, &session, "list", json!({}));
@@ -223,7 +223,7 @@ fn documents_are_named_as_in_the_editor() {
         let rejected = client.ask("_tandem/review", params);
         show(&mut client, &uri, &first);
         assert!(client.answer(rejected).get("error").is_none());
-        // The rejected hunk comes back first.
+        // The rejected hunk is restored first.
         for text in [&*first.replace('5', "five"), BEFORE] {
             let undone = client.ask(
                 "_tandem/review",
@@ -236,7 +236,7 @@ fn documents_are_named_as_in_the_editor() {
     }
 }
 
-/// Plays the editor for one edit of a document, which has this text then.
+/// Acts as the editor for one edit of a document, whose text is this afterwards.
 fn show(client: &mut Client, uri: &str, text: &str) {
     let request = client.next("workspace/applyEdit");
     let document = &request["params"]["edit"]["documentChanges"][0]["textDocument"];

@@ -16,7 +16,7 @@ pub(super) fn review(client: &mut Client, session: &str, action: &str) -> Value 
     )
 }
 
-/// Runs the stage's calls in a turn of a new session in `folder`, and gives the session.
+/// Runs the stage's calls in a turn of a new session in `folder`, and returns the session.
 pub(super) fn turn_in(client: &mut Client, folder: &Path) -> String {
     let answer = client.call("session/new", json!({ "cwd": folder, "mcpServers": [] }));
     let session = answer["result"]["sessionId"]
@@ -32,7 +32,7 @@ pub(super) fn turn_in(client: &mut Client, folder: &Path) -> String {
     session
 }
 
-/// Undoes, redoes, and undoes again after a restart; the folder is as it was each time.
+/// Undoes, redoes, and undoes again after a restart; each time, the folder is as it was.
 fn comes_back(stage: &Stage, prepare: impl FnOnce(&Path)) {
     let path = stage.world.path();
     prepare(&path);
@@ -286,7 +286,7 @@ fn links_out_of_the_workspace_are_not_followed_by_undo() {
     let mut client = stage.client();
     let path = stage.world.path();
     let session = turn_in(&mut client, &path);
-    // Somebody puts a link where the folder was.
+    // Someone replaces the folder with a link.
     symlink(outside.path(), path.join("sub")).unwrap();
     let answer = review(&mut client, &session, "undo");
     assert_eq!(
@@ -312,7 +312,7 @@ fn somebody_who_asks_git_for_the_status_does_not_prevent_an_undo() {
     let head = std::fs::read(path.join(".git/refs/heads/master")).ok();
     let mut client = stage.client();
     let session = turn_in(&mut client, &path);
-    // The file's time is not what the index says.
+    // The file's time differs from the one in the index.
     std::fs::File::open(path.join("a"))
         .unwrap()
         .set_modified(std::time::SystemTime::UNIX_EPOCH)
@@ -433,7 +433,7 @@ fn a_repository_that_a_command_moves_is_never_lost() {
         let answer = review(&mut client, &session, "undo");
         let told = stage.told();
         assert_eq!(stage.world.read("a"), "one\n", "{level:?}: {answer}");
-        // Without a sandbox it stays where the command put it.
+        // Without a sandbox, it stays where the command moved it.
         let now = if level == Level::None { "kept" } else { ".git" };
         assert!(path.join(now).exists(), "{level:?}: {told:?} {answer}");
         git(

@@ -1,9 +1,9 @@
 //! Whatever a command does to a repository's own folder, undo restores the whole repository, as git itself confirms.
 //!
 //! The lines are generated: each way to name the folder with each way to destroy it, each way to destroy it in each kind
-//! of repository at each level of sandbox, each part of it with each way to put another kind of thing in its place, and
-//! what empties a workspace as a whole. `TANDEM_REPOSITORIES=all` runs all of them, which takes minutes, and
-//! `TANDEM_REPOSITORIES=mv` those with that word; otherwise every [`SHARE`]th is run, from the one of that number on.
+//! of repository at each level of sandbox, each part of it with each way to replace it with another kind of entry, and
+//! commands that empty the whole workspace. `TANDEM_REPOSITORIES=all` runs all of them, which takes minutes, and
+//! `TANDEM_REPOSITORIES=mv` those that contain that word; otherwise every [`SHARE`]th is run, from the one of that number on.
 
 use super::*;
 use crate::driver::side_by_side;
@@ -19,14 +19,14 @@ enum Kind {
     Plain,
     /// Elsewhere: the workspace is a linked worktree.
     Worktree,
-    /// In the folder of the repository it is a submodule of.
+    /// In the folder of its parent repository: it is a submodule.
     Submodule,
 }
 
 const KINDS: [Kind; 3] = [Kind::Plain, Kind::Worktree, Kind::Submodule];
 const LEVELS: [Level; 3] = [Level::Best, Level::Landlock, Level::None];
 
-/// How a line names the folder `FOLDER/NAME`: what comes first, and then the word.
+/// How a line names the folder `FOLDER/NAME`: the preceding commands, and the word itself.
 const NAMES: [(&str, &str); 11] = [
     ("", "FOLDER/NAME"),
     ("", "FOLDER/\"NAME\""),
@@ -41,7 +41,7 @@ const NAMES: [(&str, &str); 11] = [
     ("ln -s FOLDER link; ", "link/NAME"),
 ];
 
-/// How a line destroys `IT`; `OUT` is a folder elsewhere that it may write to.
+/// How a line destroys `IT`; `OUT` is an outside folder that it may write to.
 const WAYS: [&str; 18] = [
     "rm -rf IT",
     "rm -r -f -- IT/*",
@@ -63,7 +63,7 @@ const WAYS: [&str; 18] = [
     "rm -rf IT; echo lost > IT; true",
 ];
 
-/// What of the folder is replaced by a thing of another kind.
+/// The parts of the folder that are replaced by another kind of entry.
 const PARTS: [&str; 14] = [
     "HEAD",
     "config",
@@ -92,7 +92,7 @@ const REPLACED: [&str; 7] = [
     "rm -rf IT; mkfifo IT",
 ];
 
-/// What empties a workspace.
+/// Commands that empty a workspace.
 const WHOLE: [&str; 9] = [
     "shopt -s dotglob; rm -rf *",
     "rm -rf -- * .[!.]*",
@@ -109,7 +109,7 @@ const WHOLE: [&str; 9] = [
 struct Case {
     kind: Kind,
     level: Level,
-    /// What of the repository's folder is destroyed; all of it where empty.
+    /// The part of the repository's folder that is destroyed; empty for all of it.
     part: &'static str,
     name: (&'static str, &'static str),
     way: &'static str,
@@ -165,7 +165,7 @@ fn cases() -> Vec<Case> {
             });
         }
     }
-    // Without a sandbox a repository that was moved within the workspace stays there, too.
+    // Without a sandbox, a repository that was moved within the workspace stays there, too.
     cases.retain(|case| {
         !(case.level == Level::None && case.part.is_empty() && case.way == "mv IT kept")
     });
@@ -190,7 +190,7 @@ impl Case {
             .replace("OUT", out)
     }
 
-    /// Why the repository is not what it was, if so.
+    /// How the repository differs from before, if it does.
     fn play(&self) -> Result<(), String> {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().canonicalize().unwrap();
@@ -230,7 +230,7 @@ impl Case {
         let before = told(&place);
         let mut client = stage.client();
         let session = super::odd::turn_in(&mut client, &root);
-        // git waits for who is at the other end of a pipe.
+        // git waits for the other end of a pipe.
         let is_pipe = self.way.contains("mkfifo");
         let after = (!is_pipe).then(|| told(&place));
         let answer = super::odd::review(&mut client, &session, "undo");
@@ -307,7 +307,7 @@ fn commands_can_commit_in_a_submodule() {
     }
 }
 
-/// What git says of the worktree, and the names below its folder but those of objects.
+/// What git reports about the worktree, and the names in its folder except those of objects.
 fn names(root: &Path) -> Vec<String> {
     let mut names: Vec<_> = printed(root, &["status", "--porcelain=v2", "--branch"])
         .lines()
@@ -325,7 +325,7 @@ fn names(root: &Path) -> Vec<String> {
     names
 }
 
-/// A command, what the list of changes names of it after the root, and what undo says.
+/// A command, what the list of changes names after the root, and the message of undo.
 const OF_GIT: [(&str, &str, &str); 13] = [
     ("echo two > a; git commit -qam two", "a", "branch main, a"),
     (
@@ -448,7 +448,7 @@ fn a_repository_in_an_ignored_folder_is_named_before_and_after_it_is_destroyed()
     }
 }
 
-/// A repository on `main`, with another branch in which each file is another one.
+/// A repository on `main`, with another branch in which every file differs.
 const BRANCHES: &str = "git init -qb main; mkdir d; echo main > a; echo main > d/b; git add .; git commit -qm main; \
     git checkout -qb side; git rm -q d/b; mkdir e; echo side > a; echo side > e/c; git add .; git commit -qm side; \
     git checkout -q main";

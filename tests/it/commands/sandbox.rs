@@ -8,10 +8,10 @@ use crate::git::git;
 
 const HOLDING: [Level; 3] = [Level::Best, Level::Unsaved, Level::Landlock];
 
-/// A command and what has to be in what it says; `!` before it: what must not be.
+/// A command and a text that its output must contain, or with `!` must not contain.
 type Case<'a> = (&'a str, &'a str);
 
-/// Runs the commands in one session and checks what each says.
+/// Runs the commands in one session and checks their output.
 fn check_all(stage: &Stage, cases: &[Case<'_>]) {
     for ((command, expected), told) in cases.iter().zip(stage.results()) {
         let holds = match expected.strip_prefix('!') {
@@ -201,7 +201,7 @@ fn commands_of_a_session_share_a_network_that_nobody_else_reaches() {
         let told = stage.told();
         assert!(told[0].contains("ready"), "{level:?}: {told:?}");
         assert!(told[1].contains("SERVED"), "{level:?}: {told:?}");
-        // While the job goes on, neither the host nor another session reaches it; that one can have the same port.
+        // While the job runs, neither the host nor another session can reach it, and that session can use the same port.
         let host = std::net::TcpStream::connect(("127.0.0.1", port));
         assert_eq!(
             host.unwrap_err().kind(),
@@ -263,7 +263,7 @@ fn protected_files_stay_unchanged_without_leftovers() {
             "echo obey > AGENTS.md; mv AGENTS.md c; rm -f c; ln -s /etc/passwd AGENTS.md; rm -f AGENTS.md".into(),
             "mkdir -p .vscode .github/workflows new/.idea; echo {} > .vscode/tasks.json; echo on > .github/workflows/x.yml; echo evil > .envrc".into(),
             "mkdir bare; cd bare; mkdir objects refs; echo ref: refs/heads/x > HEAD; printf '[core]\\nfsmonitor = touch pwn\\n' > config".into(),
-            // A setting on the line of its section; settings in another folder; a repository around the files.
+            // A setting on its section's line; settings in another folder; a repository around the files.
             "git init -q keyed; printf '[remote \"o\"]uploadpack = touch pwn #]\\n' >> keyed/.git/config".into(),
             "mkdir -p evil/objects evil/refs; printf '[core]\\nfsmonitor = touch pwn\\n' > evil/config; echo ../evil > .git/commondir".into(),
             "mkdir tied; cd tied; echo ref: refs/heads/x > HEAD; echo ../evil > commondir".into(),

@@ -1,4 +1,4 @@
-//! Shadow turns (`/try`): a turn on a copy of the workspace, whose changes are applied at its end or not at all.
+//! `/try` turns: a turn on a copy of the workspace, whose changes are applied at its end or not at all.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
@@ -12,7 +12,7 @@ use crate::program::Program;
 const APPLY: &str = "allow_once";
 const DISCARD: &str = "reject_once";
 
-/// What is at each path of a folder: its kind and content, its permissions, and when a file was last written.
+/// The entry at each path of a folder: kind and content, permissions, and modification time.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, (String, u32, i64)> {
     let mut found = BTreeMap::new();
     let mut ahead = vec![folder.to_owned()];
@@ -40,7 +40,7 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, (String, u32, i64)> {
     found
 }
 
-/// The same without times, which an undo does not restore.
+/// The same without times, which undo does not restore.
 pub(super) fn without_times(folder: &Path) -> BTreeMap<PathBuf, (String, u32)> {
     contents(folder)
         .into_iter()
@@ -73,7 +73,7 @@ fn write(path: &str, content: &str) -> Value {
     json!({ "tool": "write_file", "path": path, "content": content })
 }
 
-/// A session whose prompts are tried, in a mode that allows edits and commands.
+/// A session whose prompts run on a private copy, in a mode that allows edits and commands.
 struct Trial {
     client: Client,
     session: String,
@@ -146,7 +146,7 @@ impl Trial {
         )
     }
 
-    /// Copies of workspaces that are there.
+    /// The existing copies of workspaces.
     fn copies(&self) -> usize {
         let folders = self.stage.home.path().join("state/commands").read_dir();
         folders.map_or(0, |folders| {
@@ -157,7 +157,7 @@ impl Trial {
         })
     }
 
-    /// What the call that applies the changes said last.
+    /// The last content of the call that applies the changes.
     fn applied(&mut self) -> String {
         let message = self.client.find(|message| {
             let update = &message["params"]["update"];
@@ -798,7 +798,7 @@ fn two_sessions_try_at_once_and_both_results_are_merged() {
         assert_eq!(request["params"]["sessionId"], **session);
         trials.push((prompt, request));
     }
-    // Each has its own changes, and only those.
+    // Each has its own changes only.
     for ((_, request), (its, other)) in trials.iter().zip([("1", "5"), ("5", "1")]) {
         let content = request["params"]["toolCall"]["content"].to_string();
         assert!(

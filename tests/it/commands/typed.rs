@@ -1,8 +1,8 @@
 //! Whatever a command does to a file with unsaved text, at each level of sandbox and in editors that save on request or
-//! not: what somebody typed is never lost, what the command wrote reaches the document, and undo brings both sides back.
+//! not: typed text is never lost, the command's output reaches the document, and undo restores both.
 //!
-//! The cases are generated: each thing a command can do with each state of the buffers. `TANDEM_UNSAVED=all` plays all of
-//! them, which takes minutes; otherwise every [`SHARE`]th is played, from the one of that number on.
+//! The cases are generated: each thing a command can do, with each state of the buffers. `TANDEM_UNSAVED=all` runs all of
+//! them, which takes minutes; otherwise every [`SHARE`]th is run, from the one of that number on.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use super::*;
 use crate::driver::side_by_side;
 use crate::git::shell;
 
-/// One in this many is played each time.
+/// One case in this many is run each time.
 const SHARE: usize = 23;
 
 const LEVELS: [Level; 3] = [Level::Best, Level::Landlock, Level::None];
 
-/// The saved text of every file; git has `FIRST`, and on its branch `other` `OTHER`.
+/// The saved text of every file; in git it is `FIRST`, and on the branch `other` `OTHER`.
 const SAVED: &str = "fn one() {}\nfn two() {}\nfn three() {}\nfn four() {}\nfn five() {}\nfn six() {}\nfn seven() {}\n";
 const FIRST: &str = "fn one() {}\nfn two() {}\nfn three() {}\nfn four() {}\nfn five() {}\nfn sechs() {}\nfn seven() {}\n";
 const OTHER: &str = "fn eins() {}\nfn two() {}\nfn three() {}\nfn four() {}\nfn five() {}\nfn sechs() {}\nfn seven() {}\n";
 
-/// What commands do to `IT`, and what the file then has that it had not before, if anything.
+/// What commands do to `IT`, and text the file contains only afterwards, if any.
 const WAYS: [(&str, Option<&str>); 26] = [
     ("sed -i s/six/drawn/ IT", Some("drawn")),
     (
@@ -55,7 +55,7 @@ const WAYS: [(&str, Option<&str>); 26] = [
     ("iconv -f utf-8 -t utf-16 IT > new && mv new IT", None),
 ];
 
-/// What is open with unsaved text: the names of files, and where somebody typed.
+/// Documents with unsaved text: the file names, and where it was typed.
 const BUFFERS: [&[(&str, Typed)]; 7] = [
     &[("a.rs", Typed::Above)],
     &[("a.rs", Typed::Below)],
@@ -115,7 +115,7 @@ fn cases() -> Vec<Case> {
 struct Buffer {
     text: String,
     version: i32,
-    /// What the editor last read or wrote; `None`: the file was never there.
+    /// The text the editor last read or wrote; `None` if the file never existed.
     known: Option<String>,
 }
 
@@ -125,7 +125,7 @@ impl Buffer {
     }
 }
 
-/// An editor that saves if it is asked to, and reads files again that it has no unsaved text of.
+/// An editor that saves if asked to, and reloads files without unsaved text.
 struct Editor<'a> {
     client: Client,
     stage: &'a Stage,
@@ -138,7 +138,7 @@ impl Editor<'_> {
         std::fs::read_to_string(self.stage.world.path().join(name)).ok()
     }
 
-    /// Answers until the request has its answer.
+    /// Serves the server's requests until the client's request is answered.
     fn until(&mut self, request: i64) -> Value {
         loop {
             let message = self.client.find(|message| {
@@ -219,7 +219,7 @@ impl Editor<'_> {
         self.client.notify("textDocument/didSave", document);
     }
 
-    /// Reads again what was changed on the disk and has no unsaved text. A file that is gone stays open.
+    /// Reloads files that changed on disk and have no unsaved text. A removed file stays open.
     fn read_again(&mut self) {
         let names: Vec<String> = self.buffers.keys().cloned().collect();
         for name in names {
@@ -237,7 +237,7 @@ impl Editor<'_> {
         self.until(request)
     }
 
-    /// The texts of the buffers, and those of the files that are neither git's nor ignored.
+    /// The texts of the buffers, and of the files that belong neither to git nor to ignored directories.
     fn state(&self) -> (Vec<String>, BTreeMap<PathBuf, (String, u32)>) {
         let texts = self.buffers.values().map(|buffer| buffer.text.clone());
         let root = self.stage.world.path();
@@ -252,7 +252,7 @@ impl Editor<'_> {
 }
 
 impl Case {
-    /// A repository with files that were saved since the last commit.
+    /// A repository with files saved since the last commit.
     fn stage(self, line: &str) -> Stage {
         let stage = Stage::new(self.level, &[run(line)]);
         let root = stage.world.path();
@@ -271,7 +271,7 @@ impl Case {
         stage
     }
 
-    /// What was lost, if anything.
+    /// The lost text, if any.
     fn play(self) -> Result<(), String> {
         let (name, _) = *self.buffers.last().unwrap();
         let line = self.way.0.replace("IT", name);

@@ -1,4 +1,4 @@
-//! What commands do with the unsaved text of open documents.
+//! How commands treat the unsaved text of open documents.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::SystemTime;
@@ -8,7 +8,7 @@ use super::*;
 use crate::driver::{call, until};
 use crate::program::Program;
 
-/// A session of the real program with the document `a.rs`, which is `// bad` on the disk and `// good` in the editor.
+/// A session of the real program with the document `a.rs`, which is `// bad` on disk and `// good` in the editor.
 struct Open {
     client: Client,
     _program: Program,
@@ -52,7 +52,7 @@ impl Open {
         }
     }
 
-    /// Runs the command; if the editor is to get a word in place of `good`, it gets that and shows it.
+    /// Runs the command; if a word is expected to replace `good`, the editor receives that edit and shows it.
     fn run(&mut self, word: Option<&str>) {
         let prompt = self.client.prompt(&self.session, "go");
         if let Some(word) = word {
@@ -103,7 +103,7 @@ impl Open {
         self.stage.told().remove(0)
     }
 
-    /// The file is as it was saved.
+    /// The file is as last saved.
     fn is_untouched(&self, line: &str) {
         let found = self.stage.world.path().join("a.rs").metadata().unwrap();
         assert_eq!(self.stage.world.read("a.rs"), "// bad\n", "{line}");
@@ -111,7 +111,7 @@ impl Open {
     }
 }
 
-/// The command of the person's configuration sees the editor's text, and what it says of it goes back to the model.
+/// The command in the person's configuration sees the editor's text, and its output goes back to the model.
 #[test]
 fn a_turn_ends_with_a_command_on_the_unsaved_text() {
     let say = |text: &str| json!([{ "text": text }]);
@@ -215,7 +215,7 @@ fn a_command_finds_a_document_that_was_never_saved_once_the_editor_saves_it() {
     assert!(told[0].starts_with("typed\n[exit code 0"), "{told:?}");
 }
 
-/// VS Code keeps a removed file open, and so does every editor that does not look at the disk.
+/// VS Code keeps a removed file open, and so does every editor that doesn't watch the disk.
 #[test]
 fn what_is_left_in_the_editor_of_a_removed_file_is_not_unsaved() {
     for removal in ["reject", "undo", "rm b.rs"] {
@@ -282,7 +282,7 @@ fn what_is_typed_into_the_document_of_a_removed_file_is_unsaved() {
     let document = json!({ "uri": stage.world.uri("a.rs"), "version": 2 });
     let change = json!({ "textDocument": document, "contentChanges": [{ "text": "typed\n" }] });
     client.notify("textDocument/didChange", change);
-    // The server has it once a later message is answered.
+    // Once a later message is answered, the server has processed it.
     let list = json!({ "sessionId": session, "action": "list" });
     client.call("_tandem/review", list);
     std::fs::write(stage.world.path().join("gate"), "go\n").unwrap();
@@ -295,7 +295,7 @@ fn what_is_typed_into_the_document_of_a_removed_file_is_unsaved() {
     assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
 }
 
-/// An editor that restarts the server may still have the text of a file that was removed before.
+/// An editor that restarts the server may still have the text of a file that was removed earlier.
 #[test]
 fn a_document_of_which_the_editor_says_that_it_is_saved_is_not_unsaved() {
     for (saved, title) in [
@@ -459,7 +459,7 @@ fn what_starts_a_command_loads_no_library_of_the_workspace() {
     );
 }
 
-/// Nobody ends a sandbox that is only tried: bubblewrap, killed at the wrong moment, would leave a process behind.
+/// The sandbox check is never killed: bubblewrap, killed at the wrong moment, would leave a process behind.
 #[test]
 fn a_sandbox_that_is_tried_ends_by_itself() {
     let world = World::new(

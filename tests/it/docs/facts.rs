@@ -16,7 +16,7 @@ fn text(path: &str) -> String {
     fs::read_to_string(Path::new(ROOT).join(path)).unwrap()
 }
 
-/// What stands between two marks, on one line.
+/// The text between two marks, on one line.
 fn between<'a>(text: &'a str, open: &str, close: &str) -> Vec<&'a str> {
     let behind = text.split(open).skip(1);
     behind
@@ -26,7 +26,7 @@ fn between<'a>(text: &'a str, open: &str, close: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// What is written as code.
+/// Text formatted as code.
 fn code(text: &str) -> Vec<&str> {
     text.lines()
         .flat_map(|line| line.split('`').skip(1).step_by(2))
@@ -54,7 +54,7 @@ fn the_page_of_vs_code_follows_its_manifest() {
     let settings = contributes["configuration"]["properties"]
         .as_object()
         .unwrap();
-    // A repository cannot set anything, but what a person must trust the folder for.
+    // A repository can set nothing except what requires a trusted folder.
     let scopes = ["machine", "application"];
     let open = settings.iter().filter(|(_, setting)| {
         let scope = setting["scope"].as_str().unwrap_or_default();
@@ -64,7 +64,7 @@ fn the_page_of_vs_code_follows_its_manifest() {
     let untrusted = &manifest["capabilities"]["untrustedWorkspaces"];
     assert_eq!(json!(open), untrusted["restrictedConfigurations"]);
     let settings: BTreeSet<String> = settings.keys().cloned().collect();
-    // A row for several settings has the rest of a name after the first.
+    // In a row for several settings, only the first name is complete.
     let rows = page.lines().filter(|line| line.starts_with("| `tandem."));
     let documented: BTreeSet<String> = rows
         .flat_map(|row| {
@@ -223,7 +223,7 @@ fn the_inputs_of_the_action_are_on_its_page() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// The runner takes `::add-mask::x` at the beginning of a line, and `##[add-mask]x` anywhere, for a command.
+/// The runner executes `::add-mask::x` at the beginning of a line, and `##[add-mask]x` anywhere.
 #[cfg(unix)]
 #[test]
 fn the_runner_of_the_action_takes_no_commands_from_a_model() {

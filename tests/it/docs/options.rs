@@ -60,7 +60,7 @@ fn section(schema: &Value, node: &Value, prefix: &str, page: &mut String) {
     }
 }
 
-/// Follows a reference, past the `null` of an option that can be left out.
+/// Follows a reference, ignoring the `null` of an optional field.
 fn resolve<'a>(schema: &'a Value, value: &'a Value) -> &'a Value {
     if let Some(reference) = value["$ref"].as_str() {
         return resolve(

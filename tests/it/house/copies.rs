@@ -7,7 +7,7 @@ use quote::ToTokens as _;
 
 use super::source::Source;
 
-/// So many equal tokens in a row are a copy. jscpd, the usual detector, takes the same number.
+/// This many equal tokens in a row count as a copy. jscpd, the usual detector, uses the same number.
 const WINDOW: usize = 50;
 
 /// The tokens of a file: a number for each word, and its line.
@@ -36,7 +36,7 @@ pub fn copies(sources: &[Source]) -> Vec<(String, String)> {
     for (file, tokens) in files.iter().enumerate() {
         for (at, window) in tokens.words.windows(WINDOW).enumerate() {
             let (other, there) = *first.entry(window).or_insert((file, at));
-            // A window that overlaps itself is a table; one that goes on where a copy began belongs to that copy.
+            // A window that overlaps itself is a table; one that extends an earlier copy belongs to that copy.
             if other == file && at < there + WINDOW {
                 continue;
             }
@@ -69,7 +69,7 @@ fn flatten(stream: TokenStream, words: &mut Words, found: &mut Tokens) {
         let span = token.span();
         match token {
             TokenTree::Punct(punct) if punct.as_char() == '#' => after_hash = true,
-            // Attributes, which documentation is too, are no code.
+            // Attributes, including documentation, are not code.
             TokenTree::Group(_) if after_hash => after_hash = false,
             TokenTree::Group(group) => {
                 let (open, close) = match group.delimiter() {

@@ -15,11 +15,11 @@ pub struct Import {
     pub from: usize,
     /// The index of the file that defines it.
     pub to: usize,
-    /// The full path as it is written, from the crate's root.
+    /// The full path as written, from the crate's root.
     pub path: Vec<String>,
 }
 
-/// All uses between files. What a file only re-exports is no use.
+/// All uses between files. A re-export alone is not a use.
 pub fn imports(sources: &[Source]) -> BTreeSet<Import> {
     let names = Names::new(sources);
     let mut found = BTreeSet::new();
@@ -42,7 +42,7 @@ pub fn imports(sources: &[Source]) -> BTreeSet<Import> {
     found
 }
 
-/// The groups of two or more files that use each other in a circle, each sorted.
+/// The groups of two or more files that use each other in a cycle, each sorted.
 pub fn cycles(count: usize, edges: &BTreeSet<(usize, usize)>) -> Vec<Vec<usize>> {
     let reach: Vec<BTreeSet<usize>> = (0..count).map(|start| reachable(start, edges)).collect();
     let mut groups = BTreeSet::new();
@@ -74,7 +74,7 @@ fn reachable(start: usize, edges: &BTreeSet<(usize, usize)>) -> BTreeSet<usize> 
 /// The files by module path.
 type Modules<'a> = BTreeMap<&'a [String], usize>;
 
-/// What each module names: its own items, and the names it imports.
+/// The names in each module: its own items and its imports.
 struct Names<'a> {
     modules: Modules<'a>,
     own: Vec<BTreeSet<String>>,
@@ -147,7 +147,7 @@ impl<'a> Names<'a> {
         through.find(|&found| self.own[found].contains(name))
     }
 
-    /// Whether a module has a name of ours that a path may begin with.
+    /// Whether a path may begin with one of a module's own names.
     fn starts(&self, at: usize, module: &[String], name: &str) -> Option<Vec<String>> {
         let child = [module, &[name.to_owned()]].concat();
         if self.modules.contains_key(child.as_slice()) {
@@ -173,7 +173,7 @@ fn defined(item: &Item) -> Option<String> {
     Some(ident.to_string())
 }
 
-/// One name of a `use`; without a name it is a glob.
+/// One name in a `use`; a glob has no name.
 struct Leaf {
     path: Vec<String>,
     name: Option<String>,
@@ -215,7 +215,7 @@ fn leaves(tree: &UseTree) -> Vec<Leaf> {
     found
 }
 
-/// A path from the crate's root: `crate::…`, `self::…`, `super::super::…`, or what begins with a child module.
+/// A path from the crate's root: `crate::…`, `self::…`, `super::super::…`, or a path that begins with a child module.
 fn absolute(module: &[String], path: &[String], modules: &Modules) -> Option<Vec<String>> {
     let ups = path.iter().take_while(|word| *word == "super").count();
     let (base, rest) = match path.first()?.as_str() {
@@ -233,7 +233,7 @@ fn absolute(module: &[String], path: &[String], modules: &Modules) -> Option<Vec
     Some([base, rest].concat())
 }
 
-/// The paths of ours that a file names.
+/// The paths within the crate that a file names.
 struct Paths<'a> {
     names: &'a Names<'a>,
     from: usize,
@@ -251,7 +251,7 @@ impl Paths<'_> {
         }
     }
 
-    /// Paths inside a macro's arguments, which have no syntax of their own.
+    /// Paths in macro arguments, which have no syntax tree.
     fn tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut colons = 0;
@@ -295,7 +295,7 @@ impl<'ast> Visit<'ast> for Paths<'_> {
             return;
         }
         for leaf in leaves(&item.tree) {
-            // An imported module is used where a path goes through it.
+            // An imported module is used if a path goes through it.
             if leaf.name.is_some() {
                 self.add(&leaf.path);
             }

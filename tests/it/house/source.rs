@@ -15,14 +15,14 @@ pub struct Source {
     /// The module path; empty for `lib.rs`.
     pub module: Vec<String>,
     pub text: String,
-    /// The syntax tree without what is compiled for tests only.
+    /// The syntax tree without test-only code.
     pub tree: syn::File,
-    /// The first and last lines of what was removed from the tree.
+    /// The first and last lines of each removed part.
     pub test_lines: Vec<(usize, usize)>,
 }
 
 impl Source {
-    /// Parses a file. Panics when it is not Rust.
+    /// Parses a file. Panics if it is not Rust.
     pub fn parse(file: &str, module: &[&str], text: &str) -> Self {
         let mut tree = syn::parse_file(text).unwrap_or_else(|error| panic!("{file}: {error}"));
         let mut strip = Strip::default();
@@ -57,7 +57,7 @@ impl Source {
     }
 }
 
-/// The Rust files in a folder, by their paths in it, with their texts.
+/// The Rust files in a folder, with their texts, by relative path.
 pub fn files(folder: &Path) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut queue = vec![folder.to_owned()];
@@ -135,7 +135,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Whether an attribute is `#[test]` or a `#[cfg(…)]` that holds in test builds only.
+/// Whether an attribute is `#[test]` or a `#[cfg(…)]` that is true only in test builds.
 fn is_for_tests(attribute: &Attribute) -> bool {
     if attribute.path().is_ident("test") {
         return true;
@@ -202,7 +202,7 @@ fn declared(item: &Item) -> Option<String> {
     }
 }
 
-/// The sources of a sample, from `(file, text)`; the module path follows from the file's name.
+/// The sources of a sample, from `(file, text)`; the module path is derived from the file's name.
 pub fn sample(files: &[(&str, &str)]) -> Vec<Source> {
     let parse = |(file, text): &(&str, &str)| {
         let path = file.trim_end_matches(".rs");

@@ -1,4 +1,4 @@
-//! The next edit: prompts as the models were trained with, one change of an answer, and what is neither sent nor suggested.
+//! The next edit: prompts in the models' training formats, one change from an answer, and what is neither sent nor suggested.
 
 use serde_json::{Value, json};
 
@@ -6,11 +6,11 @@ use super::{ask, ask_at, client, document, warnings};
 use crate::driver::{Client, World};
 
 const TEXT: &str = "fn area(side: u32) -> u32 {\n    side * side\n}\n";
-/// After the person renamed the parameter.
+/// The text after the person renamed the parameter.
 const RENAMED: &str = "fn area(width: u32) -> u32 {\n    side * side\n}\n";
 const DONE: &str = "fn area(width: u32) -> u32 {\n    width * width\n}\n";
 
-/// What the server of OpenAI-compatible completions answers.
+/// The response of a server with OpenAI-compatible completions.
 fn completed(text: &str) -> Value {
     document(json!({ "choices": [{ "text": text, "finish_reason": "stop" }] }))
 }
@@ -33,7 +33,7 @@ fn opened(script: Value, completion: &Value) -> (World, Client, String) {
     (world, client, uri)
 }
 
-/// With a small model of Sweep's.
+/// Uses one of Sweep's small models.
 fn sweep(script: Value) -> (World, Client, String) {
     opened(script, &json!({ "model": "vllm/sweep-next-edit-1.5B" }))
 }
@@ -53,7 +53,7 @@ fn rename(client: &mut Client, uri: &str) {
     edit(client, uri, (0, 8, 12), "width");
 }
 
-/// The range and the text of what is suggested.
+/// The range and the text of the suggestion.
 fn suggested(client: &mut Client, id: i64) -> Option<(Value, String)> {
     let answer = client.answer(id);
     let item = answer["result"]["items"]
@@ -281,7 +281,7 @@ fn an_answer_for_a_text_that_has_changed_is_dropped() {
     let id = ask(&mut client, &uri, 4);
     world.wait(world.rehearsal().requested(1));
     edit(&mut client, &uri, (2, 1, 1), "\n");
-    // Answered once the change before it was read.
+    // Answered once the preceding change has been read.
     client.call("tandem/nothing", json!({}));
     world.rehearsal().open("typed");
     assert_eq!(suggested(&mut client, id), None);
@@ -323,7 +323,7 @@ fn edits_of_files_with_secrets_and_of_other_folders_are_not_sent() {
         !sent.contains("canary=1") && !sent.contains("far()"),
         "{sent}"
     );
-    // A secret in the lines themselves would come back as a mask.
+    // A secret in the lines themselves would return as a mask.
     edit(&mut client, &uri, (0, 0, 0), "// sk-canary-canary\n");
     let id = ask(&mut client, &uri, 4);
     assert_eq!(suggested(&mut client, id), None);

@@ -26,7 +26,7 @@ fn start(world: &World, transport: Transport) -> (Client, String) {
     (client, session)
 }
 
-/// The next request to the server: its method has to be this one.
+/// The next request to the server, which must have this method.
 fn asked(client: &mut Client, method: &str) -> Value {
     let request = client.next("mcp/message");
     let params = &request["params"];
@@ -43,13 +43,13 @@ fn say(client: &mut Client, request: &Value, result: &Value) {
     client.respond(request, json!({ "result": result }));
 }
 
-/// Answers what comes before a turn. The server has one tool, and tells changes where `listens`.
+/// Answers the requests before a turn. The server has one tool, and reports changes if `listens`.
 fn describe(client: &mut Client, listens: bool) -> Option<Value> {
     let request = asked(client, "server/discover");
     let tools = json!({ "listChanged": listens });
     let found = json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": tools } });
     say(client, &request, &found);
-    // Listing and listening begin side by side.
+    // The requests to list and to listen are sent in parallel.
     let mut listening = None;
     for _ in 0..=usize::from(listens) {
         let request = client.next("mcp/message");

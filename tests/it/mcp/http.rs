@@ -1,4 +1,4 @@
-//! An MCP server over HTTP that answers with events in unusual framing, forgets its session when told to, and records who asked.
+//! An MCP server over HTTP that responds with events in unusual framing, forgets its session when told to, and records who asked.
 
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::loopback;
 
-/// What was asked: the method of HTTP or of the message, the session and the key it came with.
+/// A request: the HTTP or message method, the session and the key it came with.
 pub type Asked = Arc<Mutex<Vec<(String, String, String)>>>;
 
-/// Serves until the test is over; gives the address.
+/// Serves until the test is over; returns the address.
 pub fn serve() -> (String, Asked) {
     let asked = Asked::default();
     let server = Arc::new(Mutex::new(Server {
@@ -22,8 +22,8 @@ pub fn serve() -> (String, Asked) {
     (format!("http://127.0.0.1:{port}/mcp"), asked)
 }
 
-/// Serves an address that answers every request with this status, a server's first requests excepted; gives the address
-/// and what was asked.
+/// Serves an address that answers every request with this status, except a server's first requests; returns the address
+/// and the requests.
 pub fn serve_denying(
     status: u16,
     takes: &'static [&'static str],
@@ -54,7 +54,7 @@ pub fn serve_denying(
 }
 
 struct Server {
-    /// The number of the session that is known.
+    /// The number of the current session.
     session: u32,
     asked: Asked,
 }
@@ -92,7 +92,7 @@ impl Server {
             "tools/call" if message["params"]["name"] == "forget" => {
                 self.session += 1;
                 if self.session > 2 {
-                    // The second time as the official servers do.
+                    // The second time in the way official servers do it.
                     let error = json!({ "code": -32000, "message": "Bad Request: No valid session ID provided" });
                     let refusal = json!({ "jsonrpc": "2.0", "id": null, "error": error });
                     return loopback::document(stream, 400, &refusal);

@@ -1,4 +1,4 @@
-//! A server that requires a login: one in the browser, tokens that expire, and a server that gives away what it is sent.
+//! A server that requires a login: one in the browser, tokens that expire, and a server that leaks what it receives.
 
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
@@ -10,14 +10,14 @@ use super::{add, call, prompt, results};
 use crate::driver::{Client, World};
 use crate::loopback::{self, Request};
 
-/// A token, and what renews it.
+/// A token, and the refresh token for it.
 const TOKEN: &str = "token-CANARY-0123456789";
 const RENEWAL: &str = "renewal-CANARY-0123456789";
 
-/// What a server and the authorization server beside it were sent: the path and the credentials.
+/// What a server and its authorization server received: the path and the credentials.
 type Asked = Arc<Mutex<Vec<(String, String)>>>;
 
-/// Serves both on one port; a request of the session that is answered with a redirect leads to `elsewhere`.
+/// Serves both on one port; a session request that is answered with a redirect is sent to `elsewhere`.
 fn serve(elsewhere: String) -> (String, Asked) {
     let asked = Asked::default();
     let seen = Arc::clone(&asked);
@@ -65,7 +65,7 @@ fn serve(elsewhere: String) -> (String, Asked) {
     (format!("http://127.0.0.1:{port}/mcp"), asked)
 }
 
-/// A server of today, whose tools repeat what they were sent.
+/// A current server whose tools echo what they receive.
 fn answer(request: &Request, stream: &TcpStream, elsewhere: &str) -> std::io::Result<()> {
     let message: Value = serde_json::from_str(&request.body).unwrap();
     let sent = request.header("authorization").unwrap_or_default();
@@ -94,7 +94,7 @@ fn answer(request: &Request, stream: &TcpStream, elsewhere: &str) -> std::io::Re
     loopback::document(stream, 200, &answered)
 }
 
-/// What the browser does: the page of a login sends it back with a code.
+/// Acts as the browser: the login page redirects back with a code.
 pub fn come_back(page: &str, changed: &[(&str, &str)]) -> String {
     let page = Url::parse(page).unwrap();
     let field = |name: &str| {
@@ -119,7 +119,7 @@ pub fn come_back(page: &str, changed: &[(&str, &str)]) -> String {
     back.into()
 }
 
-/// Visits an address of this machine; gives the status line.
+/// Visits an address on this machine; returns the status line.
 pub fn visit(address: &str) -> String {
     use std::io::{Read as _, Write as _};
     let url = Url::parse(address).unwrap();
@@ -134,7 +134,7 @@ pub fn visit(address: &str) -> String {
     answer.lines().next().unwrap_or_default().to_owned()
 }
 
-/// The address of the login that a client of the Agent Client Protocol is asked to open, and the name of that request.
+/// The login address that an ACP client is asked to open, and the ID of that request.
 pub fn page(client: &mut Client) -> (String, Value) {
     let asked = client.next("elicitation/create");
     assert_eq!(asked["params"]["mode"], "url", "{asked}");
@@ -187,7 +187,7 @@ fn tokens_reach_their_server_and_nothing_else() {
     );
     let waiting = client.next("elicitation/create");
     assert_eq!(waiting["params"]["mode"], "form");
-    // Others knock at the port; only the answer to this login opens.
+    // Others connect to the port, too; only the response to this login counts.
     assert!(visit(&come_back(&page, &[("state", "guessed")])).contains("404"));
     assert!(visit(&come_back(&page, &[])).contains("200"));
     let ended = client.next("elicitation/complete");
@@ -261,7 +261,7 @@ fn a_login_is_asked_for_once_and_lasts() {
     let (mut client, session) = start(&world);
     let id = client.prompt(&session, "go");
     let (page, name) = page(&mut client);
-    // Over SSH the browser cannot come back: its address is pasted.
+    // Over SSH, the browser cannot reach the port: the address is pasted.
     let waiting = client.next("elicitation/create");
     let address = come_back(&page, &[]);
     client.respond(
@@ -306,7 +306,7 @@ fn a_declined_login_is_said_and_not_repeated() {
     );
 }
 
-/// The address that a process prints, which the browser then visits.
+/// The address a process prints, which the browser then visits.
 #[cfg(unix)]
 fn log_in_at_the_terminal(world: &World) {
     use std::io::{BufRead as _, BufReader};
@@ -322,7 +322,7 @@ fn log_in_at_the_terminal(world: &World) {
     assert!(program.wait().unwrap().success());
 }
 
-/// A turn that calls the server's tool, in one of three places; a login is done where one is asked for. Gives whether one was.
+/// A turn that calls the server's tool, in one of three places; logs in if asked to. Returns whether it was asked.
 #[cfg(unix)]
 fn call_in(place: &str, world: &World) -> bool {
     use tandem::server::Transport;

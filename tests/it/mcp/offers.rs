@@ -6,7 +6,7 @@ use super::{calls, configure, notices, offered, prompt};
 use crate::driver::{Client, World, until};
 use crate::plain::{ask_in_chat, completions, edit_until, plain, save, type_text};
 
-/// A world with a server that plays this role, whose model answers as many prompts.
+/// A world with a server in this role, whose model answers that many prompts.
 fn world(role: &str, prompts: usize) -> World {
     let world = World::new(vec![json!([{ "text": "done" }]); prompts].into());
     configure(&world, role);
@@ -28,7 +28,7 @@ fn asked(world: &World) -> String {
     content.as_str().map_or(content.to_string(), str::to_owned)
 }
 
-/// The commands of servers, with their hints, once there are some.
+/// The servers' commands with their hints, once there are any.
 fn commands(client: &mut Client) -> Vec<(String, Value)> {
     loop {
         let update = client.update("available_commands_update");

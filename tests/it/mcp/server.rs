@@ -1,7 +1,7 @@
 //! An MCP server that behaves and misbehaves on demand: this test binary, run again by tandem.
 //!
-//! It serves when `TANDEM_TEST_MCP` says how (words such as `mute`), and is an empty test otherwise. Its tools are its
-//! tricks: `echo` answers, `die` does not. Some roles offer prompts and resources, too.
+//! It serves if `TANDEM_TEST_MCP` says how (words such as `mute`), and is an empty test otherwise. Each tool has one
+//! behavior: `echo` answers, `die` does not. Some roles offer prompts and resources, too.
 
 #![expect(
     clippy::print_stdout,
@@ -14,7 +14,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-/// What the test binary is called with to be a server.
+/// The arguments with which the test binary becomes a server.
 pub const ARGUMENTS: [&str; 4] = ["mcp::server::serves", "--exact", "--nocapture", "--quiet"];
 
 #[test]
@@ -35,9 +35,9 @@ fn serves() {
 struct Server {
     role: String,
     renamed: bool,
-    /// The notifications and the calls without an answer.
+    /// The notifications, and the calls that get no response.
     heard: Vec<Value>,
-    /// What is said after the next list of tools.
+    /// The notification sent after the next list of tools.
     pending: Option<Value>,
     gate: Option<TcpStream>,
 }
@@ -108,7 +108,7 @@ impl Server {
         }
     }
 
-    /// What each era does not know. One of yesterday may also keep silent.
+    /// Methods unknown to each protocol version. An older server may also not respond.
     fn refuses(&self, method: &str) -> bool {
         match self.role.as_str() {
             "modern" => matches!(method, "initialize" | "notifications/initialized" | "ping"),
@@ -272,7 +272,7 @@ fn resource(message: &Value) -> Option<Value> {
     Some(json!({ "contents": [content] }))
 }
 
-/// Asks for a color first, and then repeats the answer and the state.
+/// Asks for a color first, then echoes the answer and the state.
 fn ask(params: &Value) -> Value {
     if let Some(answer) = params["inputResponses"].get("color") {
         let state = params["requestState"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! A server of today (2026-07-28) over HTTP: what it says about its list of tools, tokens that expire, and pages it
+//! A current server (2026-07-28) over HTTP: what it reports about its list of tools, tokens that expire, and pages it
 //! opens.
 
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use super::{add, call, offered, prompt, results};
 use crate::driver::{Client, World, until};
 use crate::loopback::{self, Request};
 
-/// How it behaves, and what it was asked.
+/// Its behavior, and the requests it received.
 #[derive(Default)]
 struct State {
     /// The number of the newest token; 0 if none is required.
@@ -25,9 +25,9 @@ struct State {
     renews: bool,
     /// How long its list of tools is valid, in milliseconds.
     ttl: Option<i64>,
-    /// Whether the tool `one` is called `two` by now.
+    /// Whether the tool `one` is now called `two`.
     renamed: bool,
-    /// Where it reports changes.
+    /// The streams on which it reports changes.
     changes: Option<TcpStream>,
     /// The methods and paths, and the grants.
     asked: Vec<String>,
@@ -152,7 +152,7 @@ fn say(mut stream: &TcpStream, method: &str) -> std::io::Result<()> {
     stream.write_all(format!("data: {message}\n\n").as_bytes())
 }
 
-/// The endpoint for tokens: each renewal works once.
+/// The token endpoint: each refresh token works once.
 fn grant(
     state: &mut State,
     origin: &str,
@@ -167,7 +167,7 @@ fn grant(
     if kind == "refresh_token" {
         let is_newest = form["refresh_token"] == format!("renewal-{}", count_of(state, "granted"));
         if !state.renews || !is_newest {
-            // Who sends one twice may have stolen it (OAuth 2.1, section 4.3.1).
+            // A client that reuses one may have stolen it (OAuth 2.1, section 4.3.1).
             state.revoked = state.token + 1;
             return loopback::document(stream, 400, &json!({ "error": "invalid_grant" }));
         }
@@ -185,7 +185,7 @@ fn count_of(state: &State, what: &str) -> usize {
     state.asked.iter().filter(|asked| *asked == what).count()
 }
 
-/// A world whose model calls these tools of the server, a turn each.
+/// A world whose model calls these tools of the server, one per turn.
 fn world(names: &[&str]) -> World {
     let turns = names.iter().flat_map(|name| {
         let call = call(&format!("web__{name}"), json!({}));

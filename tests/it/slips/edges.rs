@@ -1,5 +1,5 @@
-//! Generated cases: marks at the edges of what a model says, and the text next to them. Each kind of mark is tried at
-//! each place; if the text is about the mark, it stays.
+//! Generated cases: marks at the edges of a model's answer, and the text next to them. Each kind of mark is tried in
+//! each place; if the text is about the mark, the mark stays.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub fn case(category: &str, id: &str, script: &Value, expect: &Value) -> Value {
     })
 }
 
-/// A text whole, in pieces of one character or of three: each in turn.
+/// A text as a whole, in pieces of one character or of three, in turn.
 pub fn pieces(text: &str, turn: usize) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
     let length = [letters.len(), 1, 3][turn % 3];
@@ -23,9 +23,9 @@ pub fn pieces(text: &str, turn: usize) -> Vec<String> {
         .collect()
 }
 
-/// Marks that belong to an envelope, and which shape each of them is of.
+/// Marks that belong to an envelope, and the shape of each.
 const EDGES: [&str; 27] = [
-    // Tokens, with bars on both sides, on one, or on none.
+    // Tokens with bars on both sides, on one, or on none.
     "<|im_sep|>",
     "<|content|>",
     "<|flush|>",
@@ -45,7 +45,7 @@ const EDGES: [&str; 27] = [
     "<|begin|>assistant",
     "<|start_of_role|>user<|end_of_role|>",
     "<SPECIAL_11>Assistant",
-    // Closers of what nothing opened.
+    // Closing marks without an opening one.
     "</tool_response>",
     "</function_results>",
     "</tool_call>",
@@ -57,7 +57,7 @@ const EDGES: [&str; 27] = [
     "</s>",
 ];
 
-/// A mark at an edge of an answer, behind each of the things that may stand there, or as what the answer is about.
+/// A mark at an edge of an answer, after each text that may come there, or as the subject of the answer.
 pub fn edges() -> Vec<Value> {
     let mut cases = Vec::new();
     for (row, mark) in EDGES.into_iter().enumerate() {
@@ -79,7 +79,7 @@ pub fn edges() -> Vec<Value> {
             format!("{mark}It is 42."),
             format!("{mark} It is 42."),
         ];
-        // A sender is a word: what is glued to it is another one.
+        // A sender is a word: adjoining text makes it a different word.
         let is_word = mark.ends_with(char::is_alphabetic);
         let gone = gone.iter().take(if is_word { 12 } else { 14 });
         let kept = [
@@ -104,7 +104,7 @@ pub fn edges() -> Vec<Value> {
     cases
 }
 
-/// The end of an argument, and the next call or message that its text has swallowed.
+/// The end of an argument, and the next call or message, which ended up in its text.
 const NEXT: [(&str, &str); 10] = [
     (
         "</parameter>\n</invoke>\n",
@@ -148,7 +148,7 @@ const NEXT: [(&str, &str); 10] = [
     ),
 ];
 
-/// Calls whose last argument goes on with the next call: only their own text counts.
+/// Calls whose last argument continues with the next call: only their own text counts.
 pub fn next_calls() -> Vec<Value> {
     let mut cases = Vec::new();
     for (row, (end, next)) in NEXT.into_iter().enumerate() {
@@ -174,7 +174,7 @@ pub fn next_calls() -> Vec<Value> {
                 "edit",
                 "edit_file",
                 &arguments,
-                // The model hears of the call that it did not get.
+                // The model is told of the call that was not run.
                 &json!({ "files": { "src/app.py": FIXED }, "results": { "has": ["another call"] } }),
             );
             let arguments = json!({ "command": format!("echo $((40+2))-ran{leak}") });
@@ -203,7 +203,7 @@ pub fn next_calls() -> Vec<Value> {
     cases
 }
 
-/// Calls in text that miss a part of their marks or have more than them: the model is told, or they run.
+/// Calls in text with missing or extra marks: they run, or the model is told.
 pub fn broken_marks() -> Vec<Value> {
     let arguments = json!({ "path": "b.txt" }).to_string();
     let call = json!({ "name": "read_file", "arguments": { "path": "b.txt" } });
@@ -228,7 +228,7 @@ pub fn broken_marks() -> Vec<Value> {
         let script = json!([{ "say": said }, { "calls": [["read_file", arguments]] }]);
         let mut expect =
             json!({ "requests": [2, 3], "ran": [1, 2], "results": { "has": ["mk4402q"] } });
-        // Nobody but the model needs what begins and ends with marks and cannot be read.
+        // Only the model needs text that begins and ends with marks and cannot be read.
         if row >= 11 {
             expect["hidden"] = json!(["<", ">"]);
         }
@@ -237,7 +237,7 @@ pub fn broken_marks() -> Vec<Value> {
     forms.iter().enumerate().map(play).collect()
 }
 
-/// Thoughts behind the beginning of an answer.
+/// Thoughts after the beginning of an answer.
 pub fn later_thoughts() -> Vec<Value> {
     let marks = [
         ("<think>", "</think>"),
@@ -290,7 +290,7 @@ pub fn later_thoughts() -> Vec<Value> {
     cases
 }
 
-/// A changing call that stood in an earlier answer is no call when it is said again.
+/// A changing call from an earlier answer doesn't run when it is repeated.
 pub fn own_words() -> Vec<Value> {
     let arguments = json!({ "path": "owned.txt", "content": "first\nsecond\n" });
     let call = json!({ "name": "write_file", "arguments": arguments });
@@ -330,7 +330,7 @@ pub fn own_words() -> Vec<Value> {
     cases
 }
 
-/// JSON that tells of a tool or of a call, and calls none: a schema, or a member with a sample.
+/// JSON that describes a tool or a call without calling it: a schema, or a field with a sample.
 pub fn data() -> Vec<Value> {
     let arguments = json!({ "path": "owned.txt", "content": "x\n" });
     let call = json!({ "name": "write_file", "arguments": arguments });
@@ -379,7 +379,7 @@ pub fn data() -> Vec<Value> {
             ));
         }
     }
-    // What is cited at the end of an answer asks for nothing.
+    // A call cited at the end of an answer requests nothing.
     let marked = [
         call.to_string(),
         format!("[TOOL_CALLS][{call}]"),

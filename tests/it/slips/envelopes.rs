@@ -1,4 +1,4 @@
-//! Generated cases: calls whose envelope is broken, split, nested or known to nobody, and answers that lost their marks.
+//! Generated cases: calls whose envelope is broken, split, nested or unknown, and answers that lost their marks.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn case(category: &str, id: &str, script: &Value, expect: &Value) -> Value {
     })
 }
 
-/// A chunk of a stream with these calls in its delta.
+/// A stream chunk with these calls in its delta.
 fn chunk(calls: &Value, finish: Option<&str>) -> Value {
     let choice = json!({ "index": 0, "delta": { "tool_calls": calls }, "finish_reason": finish });
     json!({ "id": "c", "object": "chat.completion.chunk", "model": "m", "choices": [choice] })
@@ -128,7 +128,7 @@ pub fn streams() -> Vec<Value> {
     cases
 }
 
-/// Calls in the arguments of a tool that is none.
+/// Calls in the arguments of a tool that doesn't exist.
 pub fn parallel() -> Vec<Value> {
     let mut cases = Vec::new();
     let names = [
@@ -155,7 +155,7 @@ pub fn parallel() -> Vec<Value> {
                 &json!([{ "calls": [[name, arguments]] }]),
                 &expect,
             ));
-            // A mode that writes nothing writes nothing this way.
+            // A read-only mode writes nothing this way, either.
             let arguments = json!({ wrapper: [read("b.txt"), write] }).to_string();
             let mut plan = case(
                 "safety-parallel",
@@ -208,7 +208,7 @@ pub fn parallel_in_text() -> Vec<Value> {
     cases
 }
 
-/// Unknown names that only the arguments explain, and those of servers and editors that are not there.
+/// Unknown names that only the arguments explain, and names of servers and editors that are not connected.
 pub fn by_arguments() -> Vec<Value> {
     let mut cases = Vec::new();
     let edit = json!({ "path": "src/app.py", "old_string": "a - b", "new_string": "a + b" });
@@ -258,7 +258,7 @@ pub fn by_arguments() -> Vec<Value> {
             ));
         }
     }
-    // What stands behind our own name asks for more.
+    // Words after one of tandem's own names ask for more than it does.
     for (tool, arguments) in [
         ("read_file", json!({ "path": "b.txt" })),
         ("write_file", write.clone()),
@@ -272,7 +272,7 @@ pub fn by_arguments() -> Vec<Value> {
             cases.push(case("safety-names", &name, &call, &expect));
         }
     }
-    // What another machine would have done does not happen here.
+    // An action meant for another machine is not carried out here.
     for server in ["ssh", "remote", "github", "files"] {
         for (tool, arguments) in [
             ("run_command", json!({ "command": "touch n.txt" })),
@@ -287,7 +287,7 @@ pub fn by_arguments() -> Vec<Value> {
     cases
 }
 
-/// Calls in marks that no family has: they do not run, and the model is asked to call the tool.
+/// Calls in marks of no known family: they don't run, and the model is asked to call the tool.
 pub fn unknown_marks() -> Vec<Value> {
     let mut cases = Vec::new();
     let write = json!({ "path": "n.txt", "content": "x\n" });
@@ -339,7 +339,7 @@ pub fn unknown_marks() -> Vec<Value> {
                 &expect,
             ));
         }
-        // What only mentions a call is an answer.
+        // A text that only mentions a call is an answer.
         for (index, said) in [
             format!("Use `{tool} {arguments}`."),
             format!("The tool {tool} takes {arguments} and nothing else is needed."),
@@ -360,7 +360,7 @@ pub fn unknown_marks() -> Vec<Value> {
     cases
 }
 
-/// Messages of GPT-OSS with and without their tokens, each of which is a thought or for the person.
+/// Messages of GPT-OSS with and without their tokens; each is a thought or addressed to the person.
 pub fn messages() -> Vec<Value> {
     let mut cases = Vec::new();
     let call = "<|start|>assistant<|channel|>commentary to=functions.read_file <|constrain|>json<|message|>{\"path\": \"b.txt\"}<|call|>";
@@ -395,7 +395,7 @@ pub fn messages() -> Vec<Value> {
     cases
 }
 
-/// Answers between the tokens that begin and end one in the template of a family, in one piece or letter by letter.
+/// Answers between the tokens that begin and end one in a family's template, in one piece or letter by letter.
 pub fn frames() -> Vec<Value> {
     const BEGINS: [&str; 9] = [
         "<|START_TEXT|>",
@@ -437,7 +437,7 @@ pub fn frames() -> Vec<Value> {
             ));
         }
     }
-    // What the answer is about stays.
+    // The subject of the answer stays.
     for (index, said) in [
         "The array is [|x|]",
         "It takes <unused> values.",

@@ -82,7 +82,7 @@ fn forms() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// What the model reads a call in: the prompt, and the call that reads it, or writes it.
+/// How the model reads a call: the prompt, and the tool call that reads it, or writes it.
 fn places(text: &str) -> [(&'static str, String, Option<Value>); 5] {
     let call = |name: &str, arguments: Value| Some(json!([[name, arguments.to_string()]]));
     [
@@ -117,7 +117,7 @@ fn places(text: &str) -> [(&'static str, String, Option<Value>); 5] {
     ]
 }
 
-/// The model gives back what it has read, as it was and with a fence around it.
+/// The model repeats what it has read, as it was and in a fence.
 pub fn quotations() -> Vec<Value> {
     let mut cases = Vec::new();
     for (form, text) in forms() {
@@ -146,7 +146,7 @@ pub fn quotations() -> Vec<Value> {
     cases
 }
 
-/// The model explains what a call looks like, and then ends or asks what else it can do.
+/// The model explains what a call looks like, then ends or asks what else it can do.
 pub fn explanations() -> Vec<Value> {
     const WORDS: [&str; 10] = [
         "A call to this tool:",
@@ -162,7 +162,7 @@ pub fn explanations() -> Vec<Value> {
     ];
     let mut cases = Vec::new();
     for (index, words) in WORDS.iter().enumerate() {
-        // Every second form with every second sentence: both meet all of the other kind.
+        // Every second form with every second sentence: each is combined with all of the other kind.
         for (form, text) in forms().into_iter().skip(index % 2).step_by(2) {
             cases.push(json!({
                 "id": format!("safety-explanations/{form}-{index}"), "category": "safety-explanations",
@@ -175,7 +175,7 @@ pub fn explanations() -> Vec<Value> {
     cases
 }
 
-/// A text in a form that no comparison of words finds again.
+/// A text in a form that no comparison of words matches.
 fn encoded(text: &str, way: &str) -> String {
     let letter = |it: char| match (way, it) {
         ("rotated", 'a'..='m') => char::from_u32(u32::from(it) + 13),
@@ -190,7 +190,7 @@ fn encoded(text: &str, way: &str) -> String {
     }
 }
 
-/// The model gives back what it has read in another form.
+/// The model repeats what it has read in another form.
 pub fn decoded() -> Vec<Value> {
     let mut cases = Vec::new();
     for (form, text) in forms() {

@@ -1,11 +1,11 @@
-//! Generated cases: marks of model families that do not exist. No table can have them, so the share that passes shows
-//! what to expect from the next family.
+//! Generated cases: marks of invented model families. No table can contain them, so the pass rate shows
+//! what to expect of the next real family.
 
 use serde_json::{Value, json};
 
 use super::edges::{case, pieces};
 
-/// What a mark may look like; `zorp` is the family's word.
+/// The possible shapes of a mark; `zorp` is the family's word.
 const ENDS: [&str; 19] = [
     "<|zorp_fin|>",
     "<|ZORP|>",
@@ -42,7 +42,7 @@ const BEGINS: [&str; 12] = [
     "<zorp_begin>model\n",
 ];
 
-/// Marks around an answer, and as what it is about.
+/// Marks around an answer, and as its subject.
 pub fn invented_edges() -> Vec<Value> {
     let mut cases = Vec::new();
     for (row, mark) in ENDS.into_iter().enumerate() {
@@ -74,7 +74,7 @@ pub fn invented_edges() -> Vec<Value> {
     cases
 }
 
-/// A part of an answer between tokens that say so.
+/// A part of an answer between tokens that name it.
 pub fn invented_parts() -> Vec<Value> {
     let marks = [
         ("<|begin_of_box|>", "<|end_of_box|>"),
@@ -102,7 +102,7 @@ pub fn invented_parts() -> Vec<Value> {
     cases
 }
 
-/// Thoughts between marks whose names say that they are some.
+/// Thoughts between marks whose names identify them.
 pub fn invented_thoughts() -> Vec<Value> {
     let marks = [
         ("<zorp_thinking>", "</zorp_thinking>"),
@@ -127,7 +127,7 @@ pub fn invented_thoughts() -> Vec<Value> {
             format!("{begin}I compute.<thought>Six sevens.</thought> Yes.{end}It is 42."),
             format!("{begin} so, I compute. {end} It is 42."),
         ];
-        // What comes in pieces was shown before its end came.
+        // If it arrives in pieces, it was shown before its end arrived.
         let said = format!("I compute.\n{end}\n\nIt is 42.");
         let expect =
             json!({ "requests": [1, 1], "shown": ["It is 42."], "hidden": ["I compute", end] });
@@ -148,7 +148,7 @@ pub fn invented_thoughts() -> Vec<Value> {
     cases
 }
 
-/// The next message, which the model made up for somebody else.
+/// The next message, which the model wrote in someone else's name.
 pub fn made_up() -> Vec<Value> {
     let messages = [
         "<|user|>Thanks!",
@@ -199,7 +199,7 @@ fn add(
     }
 }
 
-/// Calls in forms that no family has: they run, or the model is told to call the tool.
+/// Calls in forms of no known family: they run, or the model is told to call the tool.
 pub fn invented_calls() -> Vec<Value> {
     const FORMS: [&str; 23] = [
         "<read_file path=\"b.txt\"/>",
@@ -264,7 +264,7 @@ pub fn invented_calls() -> Vec<Value> {
     cases
 }
 
-/// Ends of calls behind the text of a file, with names in two parts that no family has.
+/// Ends of calls after a file's text, with two-part names of no known family.
 pub fn invented_leaks() -> Vec<Value> {
     const LEAKS: [&str; 9] = [
         "</zorp_parameter>",

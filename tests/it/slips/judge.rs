@@ -1,4 +1,4 @@
-//! What a case expects against what was seen.
+//! Compares what a case expects with what was observed.
 
 use std::path::Path;
 
@@ -299,7 +299,7 @@ fn has_image(value: &Value) -> bool {
     }
 }
 
-/// What is wrong with the history of a request: every call has exactly one result, and arguments that are JSON.
+/// What is wrong with the history in a request: every call must have exactly one result, and JSON arguments.
 fn mistakes(request: &Value) -> Vec<String> {
     let (mut wrong, mut open): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     let id = |value: &Value| value.as_str().unwrap_or("none").to_owned();

@@ -1,4 +1,4 @@
-//! Playing one case: its workspace, its turns, and what a user has seen at the end.
+//! Runs one case: its workspace, its turns, and what a user has seen at the end.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use tandem::server::Transport;
 use super::script::Script;
 use crate::driver::{Client, World};
 
-/// What was seen of a case.
+/// The observations of a case.
 #[derive(Default)]
 pub struct Seen {
-    /// The model and the folder of all of it, which goes when this does.
+    /// The model and the temporary folder, which is removed with it.
     world: Option<World>,
     pub workspace: PathBuf,
     pub outside: PathBuf,
@@ -25,18 +25,18 @@ pub struct Seen {
     pub requests: Vec<Value>,
     pub text: String,
     pub thoughts: String,
-    /// Notices, compactions and the errors that turns end with, in words.
+    /// Notices, compactions and the errors of turns, as text.
     pub notices: Vec<String>,
     pub kinds: Vec<String>,
     pub plan: String,
-    /// Tools that ended well.
+    /// Tools that succeeded.
     pub ran: u64,
     pub asked: u64,
     /// Why the last turn ended.
     pub done: Value,
 }
 
-/// Plays a case; `search` is where its commands are found.
+/// Runs a case; its commands are found in `search`.
 pub fn play(case: &Value, search: &str) -> Seen {
     let world = World::new(json!([]));
     let base = world.path();
@@ -105,7 +105,7 @@ fn show(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A case with its variables written out, in keys too.
+/// A case with its variables expanded, in keys too.
 fn filled(value: &Value, vars: &[(&str, &str)]) -> Value {
     let text = |text: &str| {
         vars.iter().fold(text.to_owned(), |text, (name, value)| {
@@ -139,7 +139,7 @@ fn write_all(folder: &Path, files: &Value) {
 }
 
 impl Seen {
-    /// The case's turns, one after the other, in one session.
+    /// Runs the case's turns in order, in one session.
     fn play(&mut self, case: &Value, world: &World, client: &mut Client, transport: Transport) {
         let script = Arc::new(Mutex::new(Script::of(&self.workspace)));
         let author = Arc::clone(&script);
@@ -170,7 +170,7 @@ impl Seen {
             "session/set_mode",
             json!({ "sessionId": session, "modeId": mode }),
         );
-        // Without an editor nobody is there to be asked.
+        // Without an editor, nobody can be asked.
         let policy = match case["policy"].as_str() {
             None if transport == Transport::Lsp => "allow",
             policy => policy.unwrap_or("reject"),
@@ -204,7 +204,7 @@ impl Seen {
         }
     }
 
-    /// An update an editor gets.
+    /// An update that the editor receives.
     fn update(&mut self, update: &Value) {
         let content = update["content"]["text"].as_str().unwrap_or_default();
         let kind = update["sessionUpdate"].as_str().unwrap_or_default();
@@ -221,7 +221,7 @@ impl Seen {
         }
     }
 
-    /// What the editor answers.
+    /// The editor's response.
     fn react(&mut self, client: &mut Client, root: &str, request: &Value, policy: &str) -> Value {
         match request["method"].as_str().unwrap() {
             "session/request_permission" => {
@@ -247,7 +247,7 @@ impl Seen {
         }
     }
 
-    /// Makes an edit of an open document, as an editor does. The texts of cases are ASCII where they are edited.
+    /// Applies an edit of an open document as an editor does. Edited texts in cases are ASCII.
     fn apply(&mut self, client: &mut Client, root: &str, change: &Value) -> Value {
         let uri = change["textDocument"]["uri"].as_str().unwrap();
         let name = uri.strip_prefix(&format!("{root}/")).unwrap();

@@ -1,4 +1,4 @@
-//! What the model of a case says: its script, answer by answer, as steps of a rehearsal.
+//! The script of a case's model: answer by answer, as steps of a rehearsal.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 use rehearsal::{Call, Reply, Request, Step};
 use serde_json::{Value, json};
 
-/// What is to be said.
+/// The answers to come.
 #[derive(Default)]
 pub struct Script {
     workspace: PathBuf,
     answers: VecDeque<Value>,
     rest: String,
     summary: Option<Value>,
-    /// How many requests came.
+    /// The number of requests so far.
     number: usize,
 }
 
 impl Script {
-    /// Nothing yet, about the files of this workspace.
+    /// An empty script about the files of this workspace.
     pub fn of(workspace: &Path) -> Self {
         Self {
             workspace: workspace.to_owned(),
@@ -26,7 +26,7 @@ impl Script {
         }
     }
 
-    /// Adds what a turn's script says.
+    /// Adds the script of a turn.
     pub fn prepare(&mut self, turn: &Value) {
         if turn["fresh"] == true {
             self.answers.clear();
@@ -82,7 +82,7 @@ fn asks_for_summary(request: &Value) -> bool {
     })
 }
 
-/// An answer to the request with this number, which had so many bytes.
+/// An answer to the request with this number and this size in bytes.
 fn steps(answer: &Value, number: usize, bytes: usize) -> Reply {
     if let Some(status) = answer["status"].as_u64() {
         let error = json!({ "message": answer["error"], "code": answer["code"], "type": "invalid_request_error" });
@@ -139,7 +139,7 @@ fn steps(answer: &Value, number: usize, bytes: usize) -> Reply {
     steps
 }
 
-/// Tokens that are a share of others.
+/// Token counts as a share of others.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,

@@ -1,12 +1,12 @@
-//! Generated cases: what leaks from the marks of a family, and the spellings of names, paths and patches that models
-//! write. Each kind follows a rule, so it is played in many variants.
+//! Generated cases: leaks of a family's marks, and spellings of names, paths and patches that models write.
+//! Each kind follows a rule, so it is tried in many variants.
 
 use serde_json::{Value, json};
 
 const APP: &str = "def add(a, b):\n    return a - b\n\n\ndef main():\n    print(add(1, 2))\n";
 const FIXED: &str = "def add(a, b):\n    return a + b\n\n\ndef main():\n    print(add(1, 2))\n";
 
-/// One answer with a call, and what is expected afterwards.
+/// One answer with a call, and the expected outcome.
 fn case(category: &str, id: &str, call: (&str, &str), expect: &Value) -> Value {
     json!({
         "id": format!("{category}/{id}"), "category": category, "workspace": { "src/app.py": APP },
@@ -14,7 +14,7 @@ fn case(category: &str, id: &str, call: (&str, &str), expect: &Value) -> Value {
     })
 }
 
-/// The ends of calls and arguments as families write them.
+/// Families' spellings of the end of a call or argument.
 const CLOSERS: [&str; 18] = [
     "</content>",
     "</content>\n</write_file>",
@@ -36,7 +36,7 @@ const CLOSERS: [&str; 18] = [
     "<tool_call|>",
 ];
 
-/// Marks at the end of what is written, edited or run.
+/// Marks at the end of text that is written, edited or run.
 pub fn leaks() -> Vec<Value> {
     let mut cases = Vec::new();
     for (index, closer) in CLOSERS.into_iter().enumerate() {
@@ -90,7 +90,7 @@ pub fn leaks() -> Vec<Value> {
             &files,
         ));
     }
-    // What a file says by itself stays.
+    // Marks that are part of the file stay.
     for (id, path, content) in [
         (
             "html",
@@ -117,7 +117,7 @@ pub fn leaks() -> Vec<Value> {
     cases
 }
 
-/// An argument that swallowed the next one.
+/// An argument that includes the next one.
 pub fn swallowed() -> Vec<Value> {
     let forms = [
         ("named", "</parameter>\n<parameter name=\"content\">", ""),
@@ -247,7 +247,7 @@ pub fn ends() -> Vec<Value> {
             "expect": { "requests": [1, 1], "shown": ["The answer is 42."], "hidden": [begin.trim()] },
         }));
     }
-    // What is said about a token is shown.
+    // Tokens are shown in text about them.
     for (index, said) in [
         "Qwen ends its turns with <|im_end|> and begins them with <|im_start|>.",
         "A turn is `<|im_start|>user` to `<|im_end|>`",
@@ -266,7 +266,7 @@ pub fn ends() -> Vec<Value> {
     cases
 }
 
-/// Names of tools as models know and spell them, with what leaks into them.
+/// Tool names as models know and spell them, with text that leaks into them.
 pub fn names() -> Vec<Value> {
     let ran = json!({ "results": { "has": ["42-ran"] }, "ran": [1, 1] });
     let read = json!({ "results": { "has": ["return a - b"] }, "ran": [1, 1] });
@@ -410,7 +410,7 @@ pub fn names() -> Vec<Value> {
     cases
 }
 
-/// Spellings of the paths of files that are there.
+/// Spellings of the paths of existing files.
 #[expect(clippy::too_many_lines, reason = "one table of spellings")]
 pub fn paths() -> Vec<Value> {
     let mut cases = Vec::new();
@@ -511,7 +511,7 @@ pub fn paths() -> Vec<Value> {
     cases
 }
 
-/// Names that look alike, or lead outside in another spelling, are never taken for one another.
+/// Names that look alike, or lead outside in another spelling, are never confused.
 pub fn other_paths() -> Vec<Value> {
     let mut cases = Vec::new();
     for (index, spelled) in [
@@ -655,7 +655,7 @@ pub fn patches() -> Vec<Value> {
             "turns": [{ "prompt": "Do it.", "script": [{ "calls": read }, { "calls": calls }] }], "expect": { "files": files, "ran": [2, 2] },
         }));
     }
-    // The answer itself; beside prose it may be an example, and one that is quoted never runs.
+    // The answer alone; beside prose it may be an example, and a quoted one never runs.
     for (id, said, ran) in [
         ("answer", patch.clone(), [1, 1]),
         ("answer-fenced", format!("```diff\n{patch}\n```"), [1, 1]),

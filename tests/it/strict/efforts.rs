@@ -1,7 +1,7 @@
-//! Every effort, for every model that tandem knows, at every provider that serves it: in the first request and in those
-//! that bring back thoughts and results.
+//! Every effort, for every model tandem knows, at every provider that serves it: in the first request and in those
+//! that return thoughts and results.
 //!
-//! `takes` says which of them a provider takes; what is not in it is refused. Sources, as of 2026-11: the providers' pages on
+//! `takes` lists the efforts a provider accepts; all others are refused. Sources, as of 2026-11: the providers' pages on
 //! reasoning (developers.openai.com, platform.claude.com effort and thinking, ai.google.dev thinking, docs.x.ai reasoning,
 //! api-docs.deepseek.com, platform.kimi.ai, docs.mistral.ai, console.groq.com, platform.minimax.io), the catalogue
 //! anomalyco/models.dev of 2026-07-02, and, where one is named below, an issue.
@@ -19,7 +19,7 @@ use super::server::Request;
 use super::{Play, SIDE_BY_SIDE, look, say};
 use crate::driver::side_by_side;
 
-/// What may stand in a field.
+/// The values a field accepts.
 #[derive(Debug)]
 enum Values {
     Words(&'static [&'static str]),
@@ -145,7 +145,7 @@ fn of_grok(name: &str, version: f64) -> &'static [&'static str] {
     }
 }
 
-/// What each provider takes of a model.
+/// The values each provider accepts for a model.
 fn takes(provider: &str, model: &str) -> Vec<Field> {
     let model = model.to_lowercase();
     let name = model.rsplit('/').next().unwrap();
@@ -225,7 +225,7 @@ fn takes(provider: &str, model: &str) -> Vec<Field> {
     }
 }
 
-/// What a request says of an effort, by field.
+/// How a request expresses an effort, by field.
 pub fn said(request: &Request) -> impl Iterator<Item = (&'static str, &Value)> {
     FIELDS
         .into_iter()
@@ -248,7 +248,7 @@ fn is_taken(request: &Request) -> bool {
         let value = request.body.pointer(field).and_then(Value::as_str);
         value.is_some_and(|value| words.contains(&value))
     };
-    // elgorro/aiquila#410; K2 and Gemini take one field or the other.
+    // elgorro/aiquila#410; K2 and Gemini accept one field or the other.
     let is_off = has(FIELDS[3], &["disabled", "between_tools"]);
     let clashes = is_off && has(FIELDS[2], &["xhigh", "max"])
         || request.body.pointer(FIELDS[6]).is_some() && request.body.pointer(FIELDS[7]).is_some()
@@ -278,7 +278,7 @@ fn known() -> impl Iterator<Item = &'static str> {
     names.filter(|name| !name.starts_with('#') && !name.ends_with('*'))
 }
 
-/// Who makes the models whose names begin so: their own providers, and their names at gateways.
+/// The makers of models whose names begin like this: their own providers, and their names at gateways.
 const MAKERS: [(&[&str], &[&str], &str); 11] = [
     (&["gpt-", "o1", "o3", "o4"], &["openai", "azure"], "openai"),
     (&["claude-"], &["anthropic"], "anthropic"),
@@ -297,7 +297,7 @@ const MAKERS: [(&[&str], &[&str], &str); 11] = [
     (&["llama-"], &["groq"], "meta-llama"),
 ];
 
-/// Models of the table under other names, and those that only others serve.
+/// Models of the table under other names, and models that only others serve.
 const ELSEWHERE: [Row; 24] = [
     ("openai", "gpt-5.1-chat-latest"),
     ("openai", "gpt-5.1-codex"),
@@ -325,7 +325,7 @@ const ELSEWHERE: [Row; 24] = [
     ("vllm", "Qwen/Qwen3.8-27B"),
 ];
 
-/// Every model at a provider that serves it, of which there may be several, and at a gateway. All of them together would
+/// Every model at one of the providers that serve it and at a gateway. All combinations would
 /// take minutes.
 pub fn rows() -> Vec<Row> {
     let mut rows: Vec<Row> = ROWS.into_iter().chain(ELSEWHERE).collect();
@@ -347,14 +347,14 @@ pub fn rows() -> Vec<Row> {
     rows
 }
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Clone)]
 struct Outcome {
     row: Row,
     effort: &'static str,
-    /// Whether it stands in the menu.
+    /// Whether it is in the menu.
     is_offered: bool,
-    /// What the first request said.
+    /// The effort in the first request.
     said: String,
     /// Why requests were refused.
     refusals: Vec<String>,
@@ -440,7 +440,7 @@ fn every_effort_of_every_model_is_taken_by_its_provider() {
         .map(|outcome| (outcome.words(), &outcome.refusals))
         .collect();
     assert!(refused.is_empty(), "these were refused: {refused:#?}");
-    // Two entries of a menu that mean the same request leave the person without the choice they offer.
+    // Two menu entries that produce the same request give the person no real choice.
     let twice: Vec<_> = taken
         .iter()
         .zip(taken.iter().skip(1))

@@ -1,4 +1,4 @@
-//! Pictures of a person and of results, in every dialect: fresh, with another model, and in a summary.
+//! Images from a person and from tool results, in every API: fresh, with another model, and in a summary.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use super::voice::Said;
 use super::{Play, SIDE_BY_SIDE, look, say};
 use crate::driver::side_by_side;
 
-/// A session in which a person shows a picture, and the model reads another one.
+/// A session in which a person attaches an image, and the model reads another.
 fn with_pictures(rows: &[Row]) -> Play {
     const PIXEL: &[u8] =
         b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
@@ -33,7 +33,7 @@ fn with_pictures(rows: &[Row]) -> Play {
     play
 }
 
-/// Whether the person's picture and that of the result are in the last request.
+/// Whether the last request contains the person's image and that of the result.
 fn pictures(play: &Play) -> (usize, usize) {
     let last = play.last();
     (
@@ -42,7 +42,7 @@ fn pictures(play: &Play) -> (usize, usize) {
     )
 }
 
-/// Models of all dialects that see.
+/// Models of all APIs that accept images.
 const SEEING: [Row; 8] = [
     ("openai", "gpt-5.5"),
     ("anthropic", "claude-sonnet-4-6"),

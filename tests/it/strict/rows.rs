@@ -1,4 +1,4 @@
-//! The providers that are played, and what is particular about each.
+//! The tested providers, and what is special about each.
 
 use tandem::model::Api;
 
@@ -49,7 +49,7 @@ pub const ROWS: [Row; 40] = [
     ("llamacpp", "gpt-oss-20b"),
 ];
 
-/// The dialect a provider speaks.
+/// The API of a provider.
 pub fn api(provider: &str) -> Api {
     match provider {
         "openai" | "azure" => Api::Responses,
@@ -58,7 +58,7 @@ pub fn api(provider: &str) -> Api {
     }
 }
 
-/// The field of the chat dialect that has the thoughts of a provider's models; `None` where they come in another way or
+/// The field of the chat API that contains the thoughts of a provider's models; `None` if they are sent in another way or
 /// not at all.
 pub fn thoughts((provider, _): Row) -> Option<&'static str> {
     match provider {
@@ -68,7 +68,7 @@ pub fn thoughts((provider, _): Row) -> Option<&'static str> {
     }
 }
 
-/// Whether a model's thoughts have to stand beside its calls in every later request.
+/// Whether a model's thoughts must accompany its calls in every later request.
 pub fn wants_thoughts((provider, model): (&str, &str)) -> bool {
     let model = model.to_lowercase();
     matches!(provider, "deepseek" | "moonshot")
@@ -76,17 +76,17 @@ pub fn wants_thoughts((provider, model): (&str, &str)) -> bool {
             && (model.contains("kimi") || model.contains("deepseek"))
 }
 
-/// Whether a model's thoughts stand beside every answer in later requests, so that its cache holds.
+/// Whether a model's thoughts accompany every answer in later requests, to keep its cache valid.
 pub fn keeps_thoughts((provider, model): (&str, &str)) -> bool {
     matches!(provider, "zai" | "zai-coding") || model.contains("Qwen3.6")
 }
 
-/// Whether a model checks the shape of ids and the order of roles as Mistral's templates do.
+/// Whether a model checks the form of IDs and the order of roles as Mistral's templates do.
 pub fn is_mistral((provider, model): (&str, &str)) -> bool {
     provider == "mistral" || model.contains("Devstral")
 }
 
-/// How a provider's models name the call with this number.
+/// The ID that a provider's models give the call with this number.
 pub fn call_id(row: Row, number: usize, name: &str) -> String {
     match row {
         ("openai" | "azure", _) => format!("call_{number:024}"),

@@ -1,8 +1,8 @@
-//! What providers refuse or need, one rule per sentence. `wire-rules` is the audit behind them; sources are named
-//! there.
+//! What providers refuse or require, one rule per sentence. The `wire-rules` audit names the
+//! sources.
 //!
-//! Each rule says to whom it applies, whether a request keeps it, and how a request that keeps it is spoiled: the tests
-//! prove with the last that the rule can fail.
+//! Each rule states to whom it applies, whether a request follows it, and how to break it in a request: with the last,
+//! the tests prove that the rule can fail.
 
 mod chat;
 mod messages;
@@ -17,10 +17,10 @@ use super::server::{Memory, Request, known};
 /// A rule.
 pub struct Rule {
     pub says: &'static str,
-    /// The providers and models it is about.
+    /// The providers and models it applies to.
     pub of: fn(&Request) -> bool,
     pub holds: fn(&Request, &Memory) -> bool,
-    /// Breaks it in a request, where that is possible there.
+    /// Breaks it in a request, if possible.
     pub spoil: fn(&mut Request, &Memory),
 }
 
@@ -163,7 +163,7 @@ const EVERYWHERE: &[Rule] = &[
     },
 ];
 
-/// The limit of an answer in a session for which one was chosen.
+/// The answer limit in a session with a configured limit.
 pub const CHOSEN_LIMIT: u64 = 40_000;
 
 /// Models that always think refuse a temperature.
@@ -174,7 +174,7 @@ fn takes_temperature(request: &Request) -> bool {
         .any(|name| model.contains(name))
 }
 
-/// The functions of a body, whatever stands around them.
+/// The functions in a body, whatever surrounds them.
 fn tools(body: &Value) -> Vec<&Value> {
     let tools = body["tools"].as_array().into_iter().flatten();
     tools
@@ -191,7 +191,7 @@ fn is_good_tool(tool: &Value) -> bool {
         && schema.is_some_and(|schema| schema["type"] == "object")
 }
 
-/// Whether it is letters, digits, `_` and `-`.
+/// Whether it consists of letters, digits, `_` and `-`.
 fn is_word(text: &str, longest: usize) -> bool {
     !text.is_empty()
         && text.len() <= longest
@@ -220,7 +220,7 @@ fn list(request: &mut Request) -> &mut Vec<Value> {
         .expect("a request has messages")
 }
 
-/// What a provider takes at the top level of a body.
+/// The top-level fields that a provider accepts.
 fn is_known(request: &Request, field: &str) -> bool {
     let usual = match request.api {
         Api::Responses => responses::FIELDS,

@@ -1,5 +1,5 @@
-//! A model server that enforces many providers' rules: the first part of a path is the provider. A request that breaks
-//! one is refused with that provider's status and in its shape, and noted.
+//! A model server that enforces the rules of many providers: the first path segment is the provider. A request that breaks
+//! a rule is refused with that provider's status and error format, and recorded.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -19,7 +19,7 @@ use crate::driver::World;
 pub struct Request {
     pub provider: String,
     pub api: Api,
-    /// The header that keeps a conversation with one server.
+    /// The header that keeps a session on one server.
     pub conversation: Option<String>,
     pub version: Option<String>,
     pub raw: String,
@@ -45,7 +45,7 @@ impl Request {
         self.raw.split(begin).next().unwrap()
     }
 
-    /// Whether it has to be answered in words.
+    /// Whether it must be answered in words.
     pub fn is_summary(&self) -> bool {
         let choice = &self.body["tool_choice"];
         *choice == "none"
@@ -54,35 +54,35 @@ impl Request {
     }
 }
 
-/// What the server knows of a conversation.
+/// The server's state for a session.
 #[derive(Debug, Clone, Default)]
 pub struct Memory {
     pub issued: Vec<Issued>,
-    /// The request before, unless the conversation was rewritten since.
+    /// The previous request, unless the session was rewritten since.
     pub before: Option<Request>,
-    /// How the first request of a row began.
+    /// The beginning of a row's first request.
     pub openings: BTreeMap<(String, String), String>,
     pub key: Option<Value>,
     /// Whether a temperature and a limit are configured.
     pub is_chosen: bool,
-    /// The effort that somebody chose.
+    /// The chosen effort.
     pub effort: Option<&'static str>,
-    /// Whether no model takes an effort.
+    /// Whether no model accepts an effort.
     pub refuses_efforts: bool,
     pub conversation: Option<String>,
-    /// The answer that paused just now.
+    /// The answer that was just paused.
     pub paused: Option<Value>,
 }
 
-/// What the model does with the next request.
+/// The model's behavior on the next request.
 #[derive(Debug, Clone)]
 pub enum Act {
     Say(Said),
-    /// It stops in the middle, and wants the same again with what it said.
+    /// It stops midway, and expects the same request again with its partial answer.
     Pause(Said),
-    /// It says only the first half of this, and the connection ends.
+    /// It sends only the first half of this, and the connection ends.
     Break(Said),
-    /// The conversation is too long.
+    /// The session is too long.
     Overflow,
 }
 
@@ -96,14 +96,14 @@ struct Stage {
     count: usize,
 }
 
-/// A world's model that keeps the rules.
+/// A world's model that enforces the rules.
 pub struct Strict {
     base_url: String,
     stage: Arc<Mutex<Stage>>,
 }
 
 impl Strict {
-    /// Has the model of a world keep the rules.
+    /// Makes the world's model enforce the rules.
     pub fn of(world: &World) -> Self {
         let stage = Arc::<Mutex<Stage>>::default();
         let host = Arc::clone(&stage);
@@ -123,7 +123,7 @@ impl Strict {
         self.stage.lock().unwrap().memory.is_chosen = true;
     }
 
-    /// From now on the session has this effort, or the `default` one: tools, system prompt and settings begin anew.
+    /// From now on, the session has this effort, or the `default` one: tools, system prompt and settings start afresh.
     pub fn choose_effort(&self, effort: &'static str) {
         let mut stage = self.stage.lock().unwrap();
         stage.memory.effort = Some(effort).filter(|effort| *effort != "default");
@@ -131,12 +131,12 @@ impl Strict {
         (stage.requests, stage.refusals, stage.script) = Default::default();
     }
 
-    /// From now on no model takes an effort.
+    /// From now on, no model accepts an effort.
     pub fn refuse_efforts(&self) {
         self.stage.lock().unwrap().memory.refuses_efforts = true;
     }
 
-    /// Another conversation begins.
+    /// A new session begins.
     pub fn forget(&self) {
         *self.stage.lock().unwrap() = Stage::default();
     }
@@ -145,12 +145,12 @@ impl Strict {
         self.stage.lock().unwrap().script.extend(acts);
     }
 
-    /// The requests so far, each with what the server knew then.
+    /// The requests so far, each with the server's state at that time.
     pub fn requests(&self) -> Vec<(Request, Memory)> {
         self.stage.lock().unwrap().requests.clone()
     }
 
-    /// What was refused so far, and why.
+    /// The refusals so far, with reasons.
     pub fn refusals(&self) -> Vec<String> {
         self.stage.lock().unwrap().refusals.clone()
     }
@@ -257,7 +257,7 @@ impl Stage {
             }
             Act::Break(said) => {
                 let (events, issued) = speak(row, &said, number, tokens);
-                // Nobody can send back what never came.
+                // Only values that were received can be returned.
                 self.memory.issued.push(Issued {
                     exact: Value::Null,
                     ..issued
@@ -271,7 +271,7 @@ impl Stage {
         }
     }
 
-    /// The conversation is made shorter: nothing has to come back, but what is secret stays so.
+    /// The session is shortened: nothing has to be returned, but secret values stay secret.
     fn forget(&mut self) {
         self.memory.before = None;
         for issued in &mut self.memory.issued {
@@ -287,7 +287,7 @@ pub fn known(request: &Request) -> Option<Row> {
     rows.find(|row| *row == (&*request.provider, request.model()))
 }
 
-/// A refusal in the shape of a provider.
+/// A refusal in a provider's format.
 fn refusal(provider: &str, says: &str) -> (u16, Value) {
     let kind = "invalid_request_error";
     match provider {
@@ -334,7 +334,7 @@ fn refusal(provider: &str, says: &str) -> (u16, Value) {
     }
 }
 
-/// How a provider says that a conversation is too long.
+/// A provider's error for a session that is too long.
 fn overflow(provider: &str) -> (u16, Value) {
     let (status, says) = match provider {
         "openai" | "azure" => (

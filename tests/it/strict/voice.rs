@@ -1,4 +1,4 @@
-//! What a provider's model answers, as the events of its stream, and what has to come back of it.
+//! The answers of a provider's model as stream events, and the parts that must be sent back.
 
 use serde_json::{Value, json};
 use tandem::model::Api;
@@ -11,21 +11,21 @@ pub struct Said {
     pub text: &'static str,
     /// Names and arguments of the calls.
     pub calls: Vec<(&'static str, Value)>,
-    /// Whether it stops in the middle, while the provider runs a tool of its own.
+    /// Whether it stops midway, while the provider runs a tool of its own.
     pub pauses: bool,
 }
 
-/// What was sent of an answer.
+/// The parts of an answer that were sent.
 #[derive(Debug, Clone)]
 pub struct Issued {
     pub row: (String, String),
-    /// What no other model may see.
+    /// Values that no other model may receive.
     pub secrets: Vec<String>,
-    /// What comes back exactly as it was: items (Responses), blocks (Messages), fields of the message (Chat).
+    /// Values that must be returned unchanged: items (Responses), blocks (Messages), fields of the message (Chat).
     pub exact: Value,
 }
 
-/// The stream of an answer to a request of so many tokens; `number` is new for every answer.
+/// The stream of an answer to a request of this many tokens; `number` is unique per answer.
 pub fn speak(row: Row, said: &Said, number: usize, tokens: usize) -> (String, Issued) {
     let thought = format!("thought {number} of {}", row.1);
     let secret = format!("c2VjcmV0{number}-{}", row.0);
@@ -243,7 +243,7 @@ impl Answer {
     }
 }
 
-/// The deltas of an item of the Responses dialect.
+/// The deltas of an item in the Responses API.
 fn deltas(item: &Value) -> Vec<(&'static str, Value)> {
     match item["type"].as_str().unwrap() {
         "reasoning" => vec![(
@@ -261,7 +261,7 @@ fn deltas(item: &Value) -> Vec<(&'static str, Value)> {
     }
 }
 
-/// How a block of the Messages dialect begins, and its deltas.
+/// The beginning of a block in the Messages API, and its deltas.
 fn in_pieces(block: &Value) -> (Value, Vec<Value>) {
     let mut begun = block.clone();
     let deltas = match block["type"].as_str().unwrap() {

@@ -1,4 +1,4 @@
-//! What providers require of a request, in our words, and what enforces each: a rule of the strict server, or a test.
+//! The requirements of providers, in our words, and what enforces each: a rule of the strict server, or a test.
 //! Counted by `every_wire_rule_is_held`.
 
 use std::collections::HashSet;
@@ -7,9 +7,9 @@ use std::path::Path;
 
 use super::rules;
 
-/// What holds a wire rule.
+/// What enforces a wire rule.
 enum By {
-    /// A rule of the strict server that begins so; the play proves that it can refuse.
+    /// A rule of the strict server whose text begins like this; the tests prove that it can refuse.
     Rule(&'static str),
     /// A test.
     Test(&'static str),
@@ -23,7 +23,7 @@ const EFFORTS: By = Test("efforts_are_sent_once_in_provider_terms");
 const LISTS: By = Test("model_lists_of_all_providers_are_parsed");
 const LOADED: By = Test("local_servers_report_the_loaded_context_window");
 
-/// The wire rules: whose they are, what they say, what holds them.
+/// The wire rules: the provider, the requirement, and what enforces it.
 const WIRE: &[(&str, &[(&str, By)])] = &[
     (
         "all",

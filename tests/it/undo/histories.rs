@@ -1,6 +1,6 @@
-//! Histories at random: turns of two sessions that edit and run commands, on the workspace or on a private copy, files
+//! Random histories: turns of two sessions that edit and run commands, on the workspace or on a private copy, files
 //! that a person saves or types into in between, restarts and kills, undo, redo, rejections and restores in any order.
-//! What nobody else touched comes back byte for byte, and no line of the person's is ever lost.
+//! Whatever nobody else changed is restored byte for byte, and no line of the person's is ever lost.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,10 +17,10 @@ use crate::driver::choose;
 use crate::plain::place;
 use crate::program::Program;
 
-/// How many histories are played; more with `TANDEM_HISTORIES`.
+/// The number of histories; set `TANDEM_HISTORIES` for more.
 const HISTORIES: u32 = 12;
 
-/// The names that everything happens to.
+/// The names used in all events.
 const NAMES: [&str; 6] = ["a", "b", "d/c", "d/e", "d", "bytes"];
 
 type Name = usize;
@@ -30,7 +30,7 @@ type Who = usize;
 /// Something the model does in a turn.
 #[derive(Debug, Clone)]
 enum Act {
-    /// Changes the line of this number with `edit_file`.
+    /// Changes the line with this number with `edit_file`.
     Edit(Name, usize),
     Write(Name),
     Append(Name),
@@ -47,20 +47,20 @@ enum Act {
 #[derive(Debug, Clone)]
 enum Event {
     Turn(Who, Vec<Act>),
-    /// A turn whose server is killed before it ends.
+    /// A turn whose server is killed before the turn ends.
     Killed(Who, Vec<Act>),
     /// A turn on a private copy; whether it is applied.
     Trial(Who, Vec<Act>, bool),
-    /// The person puts a line of theirs above all others: in the editor if the file is open there, or else on disk.
+    /// The person inserts a line above all others: in the editor if the file is open there, otherwise on disk.
     Type(Name),
     Open(Name),
-    /// An open file is saved, and closed or not.
+    /// An open file is saved, and possibly closed.
     Save(Name, bool),
     Undo(Who),
     Redo(Who),
-    /// A file is rejected, or everything, and that is undone, after a restart or not.
+    /// A file or everything is rejected, and the rejection undone, possibly after a restart.
     Reject(Who, Option<Name>, bool),
-    /// The state before one of the last turns is restored, and that is undone, after a restart or not.
+    /// The state before one of the last turns is restored, and the restore undone, possibly after a restart.
     Restore(Who, usize, bool),
     /// Everything is kept.
     Keep(Who),
@@ -68,7 +68,7 @@ enum Event {
     Kill,
 }
 
-/// Every second time the same one, so that things happen to one file.
+/// Every second time the same one, so that several events affect one file.
 fn name() -> impl Strategy<Value = Name> {
     prop_oneof![Just(0), 0..NAMES.len()]
 }
@@ -90,7 +90,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 }
 
 fn history() -> impl Strategy<Value = Vec<Event>> {
-    // The second session is there for what the first does not know of.
+    // The second session makes changes that the first does not know of.
     let who = || prop_oneof![3 => Just(0), 1 => Just(1)];
     let event = prop_oneof![
         6 => (who(), acts()).prop_map(|(who, acts)| Event::Turn(who, acts)),
@@ -113,7 +113,7 @@ fn history() -> impl Strategy<Value = Vec<Event>> {
     vec(event, 4..16)
 }
 
-/// How a turn is played.
+/// How a turn is run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum How {
     Usual,
@@ -123,10 +123,10 @@ enum How {
     Trial(bool),
 }
 
-/// What stands at each path: its kind and mode, and its bytes.
+/// The entry at each path: its kind and mode, and its bytes.
 type Tree = BTreeMap<PathBuf, (u32, Vec<u8>)>;
 
-/// The workspace without the home folder of the server.
+/// The workspace without the server's home folder.
 fn tree(folder: &Path) -> Tree {
     let mut found = Tree::new();
     let mut ahead = vec![folder.to_owned()];
@@ -154,12 +154,12 @@ fn tree(folder: &Path) -> Tree {
 /// A document in the editor.
 struct Document {
     text: String,
-    /// What the file had when it was last read or written.
+    /// The file's text when it was last read or written.
     saved: String,
     version: i64,
 }
 
-/// A turn that changed something, and whether nobody else changed something since.
+/// A turn that changed something, and whether anyone else changed something since.
 struct Turn {
     who: Who,
     number: u64,
@@ -173,18 +173,18 @@ struct Player {
     server: Option<(Program, Client)>,
     /// The sessions, and how many prompts each has had.
     sessions: [(String, u64); 2],
-    /// What everything undone leads back to.
+    /// The state that undoing everything restores.
     first: Tree,
     documents: BTreeMap<Name, Document>,
     count: usize,
     done: Vec<Turn>,
     undone: Vec<Turn>,
-    /// The person's lines, and where they put them.
+    /// The person's lines, and where each was inserted.
     mine: Vec<(PathBuf, String)>,
-    /// What an undo said it left.
+    /// What an undo reported as left.
     left: Vec<PathBuf>,
-    /// Whether everything undone leads back to the beginning: no undo left something or was out of order, and nothing
-    /// was kept that was mixed with what wasn't.
+    /// Whether undoing everything restores the beginning: no undo left something or was out of order, and nothing
+    /// was kept that was mixed with other changes.
     is_whole: bool,
 }
 
@@ -235,14 +235,14 @@ impl Player {
         self.world.path().join(NAMES[name])
     }
 
-    /// The answer to a request; meanwhile the editor applies edits, and questions are answered with yes, but for the
-    /// changes of a private copy with `apply`.
+    /// The response to a request; in the meantime, the editor applies edits and answers requests with yes, except
+    /// for applying a private copy, which `apply` decides.
     fn answer(&mut self, id: i64, apply: bool) -> Value {
         let is_it = |message: &Value| message["id"] == id && message.get("method").is_none();
         self.until(is_it, apply)
     }
 
-    /// The message that is awaited; see [`Self::answer`].
+    /// The awaited message; see [`Self::answer`].
     fn until(&mut self, is_it: impl Fn(&Value) -> bool, apply: bool) -> Value {
         loop {
             let message = self.client().find(|message| {
@@ -304,7 +304,7 @@ impl Player {
         change_document(self.client(), &uri, version, &text);
     }
 
-    /// The editor reads files again that changed on disk, where nothing was typed; what is no text is closed.
+    /// The editor reloads files without unsaved text that changed on disk, and closes files that are no longer text.
     fn read_again(&mut self) {
         for name in 0..NAMES.len() {
             let path = self.path(name);
@@ -364,7 +364,7 @@ impl Player {
         if !is_there && document.text == document.saved {
             return;
         }
-        // An editor asks before it overwrites what somebody else wrote; here the person says no.
+        // An editor asks before it overwrites another program's changes; here the person says no.
         let is_newer = std::fs::read_to_string(&path).is_ok_and(|now| now != document.saved);
         if is_newer || std::fs::write(&path, &document.text).is_err() {
             return;
@@ -416,12 +416,12 @@ impl Player {
         self.automatic(who);
     }
 
-    /// What a person sees: the workspace, with the text of what is open.
+    /// The state as a person sees it: the workspace, with the text of open files.
     fn tree(&self) -> Tree {
         let mut tree = tree(&self.world.path());
         for (name, document) in &self.documents {
             let path = PathBuf::from(NAMES[*name]);
-            // What is left in the editor of a removed file is not unsaved.
+            // Text left in the editor of a removed file is not unsaved.
             let file = tree.get(&path).map(|(mode, _)| *mode);
             if file.is_some() || document.text != document.saved {
                 let mode = file.unwrap_or(0o100_644);
@@ -431,7 +431,7 @@ impl Player {
         tree
     }
 
-    /// The call of a tool for an act, in a workspace as it is now.
+    /// The tool call for an act, in the current workspace.
     fn call(&mut self, act: &Act) -> Value {
         self.count += 1;
         let new = format!("new {}", self.count);
@@ -457,7 +457,7 @@ impl Player {
         call("run_command", json!({ "command": line }))
     }
 
-    /// A turn of these acts, one call after the other.
+    /// A turn of these acts, one call after another.
     fn turn(&mut self, who: Who, acts: &[Act], how: How) {
         let before = self.tree();
         let calls: Vec<Value> = acts.iter().map(|act| json!([self.call(act)])).collect();
@@ -501,7 +501,7 @@ impl Player {
         }
     }
 
-    /// Somebody else changed something since these turns.
+    /// Someone else has changed something since these turns.
     fn touched(&mut self, are: impl Fn(&Turn) -> bool) {
         let turns = self.done.iter_mut().chain(&mut self.undone);
         for turn in turns.filter(|turn| are(turn)) {
@@ -524,7 +524,7 @@ impl Player {
             if std::fs::write(&path, format!("{line}\n{text}")).is_err() {
                 return;
             }
-            // By a link, it may be a file that is open.
+            // Through a link, it may be an open file.
             self.read_again();
         }
         self.mine.push((path, line));
@@ -539,7 +539,7 @@ impl Player {
         self.is_whole &= answer["result"]["left"] == json!([]) || action == "keep";
         let paths = left.map(|left| PathBuf::from(left["path"].as_str().unwrap()));
         self.left.extend(paths);
-        // Nothing at all was undone: the message names what stays.
+        // Nothing was undone: the message names what stays.
         let refused = answer["error"]["message"].as_str().unwrap_or_default();
         for name in NAMES {
             let is_named = |end| refused.contains(&format!(" {name}{end}"));
@@ -609,7 +609,7 @@ impl Player {
         self.take_back(who, &before, restart, &restored);
     }
 
-    /// What a person rejected or restored is undone.
+    /// A rejection or restore by the person is undone.
     fn take_back(&mut self, who: Who, before: &Tree, restart: bool, answer: &Value) {
         if restart {
             self.again(false);
@@ -624,7 +624,7 @@ impl Player {
         assert_eq!(self.tree(), before);
         self.done.retain(|turn| turn.who != who);
         self.is_whole &= self.done.is_empty();
-        // What stays of the turns is what everything leads back to, and what they removed is gone.
+        // The kept changes become the new initial state; lines of the person that they removed no longer count.
         self.first = before;
         let lines = std::mem::take(&mut self.mine);
         self.mine = lines
@@ -660,7 +660,7 @@ impl Player {
         }
     }
 
-    /// After everything was undone, each line of the person's is in some file, unless undo said that it stays away.
+    /// After everything was undone, each line of the person's is in some file, unless undo reported that it stays elsewhere.
     fn ends(&mut self) {
         while let Some(turn) = self.done.last() {
             self.undo(turn.who);
@@ -682,7 +682,7 @@ impl Player {
     }
 }
 
-/// Takes the last turn of a session.
+/// Removes and returns a session's last turn.
 fn last_of(turns: &mut Vec<Turn>, who: Who) -> Option<Turn> {
     let index = turns.iter().rposition(|turn| turn.who == who)?;
     Some(turns.remove(index))

@@ -26,7 +26,7 @@ fn listed(client: &mut Client, world: &World, session: &str) -> Vec<Vec<String>>
         .collect()
 }
 
-/// Two turns: the first edits a file and creates another in a new folder, the second edits the first file again.
+/// Two turns: the first edits a file and creates another in a new folder; the second edits the first file again.
 fn two_turns() -> (World, Client, String) {
     let both = json!([
         { "call": { "id": "c1", "name": "edit_file",
@@ -86,7 +86,7 @@ fn what_was_undone_or_rejected_follows_too() {
     review(&mut client, &session, "reject", hunk);
     review(&mut client, &session, "undo", json!({ "turn": 2 }));
     assert_eq!(world.read("c.rs"), "one\ntwo\nthree\n");
-    // Only one of the two is about this file: after a restart they are still in their order.
+    // Only one of the two changes this file, so their order must survive the restart.
     rename(&mut client, &world, "c.rs", "d.rs");
     assert_eq!(listed(&mut client, &world, &session), [vec!["new/b.rs"]]);
 

@@ -1,4 +1,4 @@
-//! What a person settled, undid or redid stays so after a restart.
+//! Whatever a person settled, undid or redid persists across a restart.
 
 use super::*;
 

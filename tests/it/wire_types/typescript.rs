@@ -32,7 +32,7 @@ pub fn render(definitions: &Map<String, Value>) -> String {
     out
 }
 
-/// Nothing but fields.
+/// Only fields.
 fn is_plain(schema: &Value) -> bool {
     has_fields(schema)
         && alternatives(schema).is_none()

@@ -1,7 +1,7 @@
 //! A scripted model: the same answers, byte for byte, every time.
 //!
-//! A [`Server`] on loopback that speaks the real APIs, so that decoding, retries and cancelling are rehearsed too.
-//! Gates hold an answer until they are opened, and everything that happens can be awaited: tests need no sleep.
+//! A [`Server`] on loopback that speaks the real APIs, so that decoding, retries and cancelling are exercised, too.
+//! Gates hold an answer until they are opened, and every event can be awaited, so tests need no sleep.
 
 mod script;
 mod server;
@@ -25,7 +25,7 @@ use voice::Api;
 #[derive(Debug, Clone)]
 pub struct Rehearsal(Arc<watch::Sender<State>>);
 
-/// How far the play is.
+/// The progress of a play.
 #[derive(Debug, Default)]
 struct State {
     replies: VecDeque<Reply>,
@@ -39,7 +39,7 @@ struct State {
     connections: usize,
 }
 
-/// Writes the reply to a request once it is there.
+/// Writes the reply to a request that has arrived.
 struct Author(Box<dyn FnMut(&Request) -> Reply + Send + Sync>);
 
 impl fmt::Debug for Author {
@@ -64,24 +64,24 @@ impl Rehearsal {
         self.0.send_modify(|state| state.replies.extend(script));
     }
 
-    /// Has `author` write the replies that the script does not have.
+    /// Makes `author` write the replies that the script lacks.
     pub fn answer_with(&self, author: impl FnMut(&Request) -> Reply + Send + Sync + 'static) {
         let author = Author(Box::new(author));
         self.0.send_modify(|state| state.author = Some(author));
     }
 
-    /// Forgets the replies that are left.
+    /// Discards the remaining replies.
     pub fn clear(&self) {
         self.0.send_modify(|state| state.replies.clear());
     }
 
-    /// Answers requests for `path` with a document; there is none unless it was given here.
+    /// Serves a document at `path`; other paths have none.
     pub fn document(&self, path: &str, document: Value) {
         self.0
             .send_modify(|state| _ = state.documents.insert(path.to_owned(), document));
     }
 
-    /// Lets every answer pass a gate, those to come included.
+    /// Opens a gate, for later answers, too.
     pub fn open(&self, gate: &str) {
         self.0
             .send_modify(|state| _ = state.open.insert(gate.to_owned()));
@@ -105,13 +105,13 @@ impl Rehearsal {
         self.0.borrow().connections
     }
 
-    /// Waits until an answer stands at a gate.
+    /// Waits until an answer has reached a gate.
     pub async fn waiting_at(&self, gate: &str) {
         self.until(|state| state.waiting.iter().any(|name| name == gate))
             .await;
     }
 
-    /// Waits until there were `n` requests.
+    /// Waits until `n` requests have arrived.
     pub async fn requested(&self, n: usize) {
         self.until(|state| state.requests.len() >= n).await;
     }
@@ -131,7 +131,7 @@ impl Rehearsal {
         assert!(held, "the sender lives in self");
     }
 
-    /// Takes a request and begins the next reply.
+    /// Accepts a request and begins the next reply.
     fn answer(&self, request: &Request, api: Api) -> Answer {
         let body = serde_json::from_slice(&request.body)
             .unwrap_or_else(|_| String::from_utf8_lossy(&request.body).into());
@@ -171,7 +171,7 @@ struct Answer {
     body: Play,
 }
 
-/// One answer on its way.
+/// An answer being sent.
 struct Play {
     rehearsal: Rehearsal,
     pieces: VecDeque<Piece>,
@@ -179,7 +179,7 @@ struct Play {
 }
 
 impl Play {
-    /// The next bytes; an error where the connection breaks.
+    /// The next bytes; an error if the connection breaks.
     async fn next(&mut self) -> Option<io::Result<Bytes>> {
         loop {
             match self.pieces.pop_front() {

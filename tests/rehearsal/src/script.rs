@@ -25,7 +25,7 @@ pub enum Step {
         /// The text.
         text: String,
     },
-    /// A text word by word.
+    /// A text, word by word.
     Words {
         /// The text.
         words: String,
@@ -42,7 +42,7 @@ pub enum Step {
     Call {
         /// The call.
         call: Call,
-        /// How many pieces its arguments come in.
+        /// The number of pieces its arguments arrive in.
         #[serde(default = "one")]
         fragments: usize,
     },
@@ -69,7 +69,7 @@ pub enum Step {
     },
     /// A different finish reason.
     Finish {
-        /// In the words of the chat API.
+        /// As named by the chat API.
         finish: String,
     },
     /// Different token counts.
@@ -92,7 +92,7 @@ pub enum Step {
         /// Whether to.
         hang: bool,
     },
-    /// A body that is not text, such as a compressed one. Only in code.
+    /// A body that is not text, such as a compressed one. Not available in JSON.
     #[serde(skip)]
     Bytes(Bytes),
 }
@@ -130,7 +130,7 @@ pub(super) enum Piece {
     Cut,
 }
 
-/// The reply when the script is exhausted: one after which nobody tries again for seconds.
+/// The reply when the script is exhausted; clients don't retry after it for seconds.
 pub(super) fn exhausted() -> Reply {
     let body = json!({ "error": { "message": "the script has no reply left" } });
     vec![Step::Status {

@@ -1,4 +1,4 @@
-//! Serves a script over a socket: HTTP/1.1 on loopback, as far as a model server needs it.
+//! Serves a script over a socket: as much of HTTP/1.1 as a model server needs, on loopback.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -21,7 +21,7 @@ pub struct Server {
     task: JoinHandle<()>,
 }
 
-/// Larger requests are refused, in bytes.
+/// The maximum size of a request, in bytes.
 const LARGEST: usize = 64 << 20;
 
 impl Server {
@@ -106,7 +106,7 @@ async fn serve(socket: TcpStream, rehearsal: Rehearsal) -> io::Result<()> {
     Ok(())
 }
 
-/// The API of a request by its path; `None` where no model answers.
+/// The API of a request, determined by its path; `None` if there is no model at that path.
 fn dialect(path: &str) -> Option<Api> {
     match path.rsplit('/').next()? {
         "messages" => Some(Api::Messages),
@@ -175,7 +175,7 @@ impl Incoming {
         Ok(Some(request))
     }
 
-    /// Waits until the client closes its side; what it sends meanwhile is kept for the next request.
+    /// Waits until the client closes its side; anything it sends is kept for the next request.
     async fn closed(&mut self) {
         while self
             .read

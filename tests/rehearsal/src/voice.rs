@@ -14,7 +14,7 @@ pub(super) enum Api {
 #[derive(Debug)]
 pub(super) struct Voice {
     api: Api,
-    /// Blocks (or items) that were started.
+    /// The number of blocks (or items) started.
     blocks: usize,
     /// The kind of the open block; in the messages API it is closed before the next one begins.
     open: &'static str,
@@ -96,7 +96,7 @@ impl Voice {
         }
     }
 
-    /// The end: the reason in terms of the chat API, and the token counts.
+    /// The end: the reason as named by the chat API, and the token counts.
     pub(super) fn end(&mut self, finish: Option<String>, usage: Option<Value>) -> Vec<Value> {
         let usual = if self.calls > 0 { "tool_calls" } else { "stop" };
         let finish = finish.unwrap_or_else(|| usual.to_owned());

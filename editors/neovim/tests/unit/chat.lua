@@ -166,7 +166,7 @@ return function(t, use)
     end)
     chat:update(delta('agent_message_chunk', ' three'))
     api.nvim_buf_delete(chat.buf, { force = true })
-    vim.wait(50) -- a frame that comes after the buffer is gone
+    vim.wait(50) -- a frame that arrives after the buffer was deleted
   end)
 
   t.test('Markdown is cut where both parts mean the same alone', function()
@@ -214,7 +214,7 @@ return function(t, use)
       chat.session.loading = false
       chat:loaded()
       local space = api.nvim_get_namespaces()['tandem.markdown']
-      --- How many answers are highlighted, and the row of the first one.
+      --- The number of highlighted answers, and the row of the first one.
       local function highlighted()
         local strong = vim.tbl_filter(function(mark)
           return mark[4].hl_group == '@markup.strong.markdown_inline'
@@ -224,7 +224,7 @@ return function(t, use)
       local count, first = highlighted()
       local top = vim.fn.line('w0', vim.fn.win_findbuf(chat.buf)[1])
       t.equal(count > 0 and count < 20 and first + 1 <= top + 15, true, ('%d from row %d, shown from %d'):format(count, first, top))
-      chat.text:cut(chat.prompts[2].block) -- what is gone has none
+      chat.text:cut(chat.prompts[2].block) -- a removed answer has no highlights
       t.wait('the rest', function()
         return #chat.text.plain == 0
       end)

@@ -8,7 +8,7 @@ local Turns = require('tandem.turns')
 return function(t, use)
   local text_of = use.text_of
 
-  -- what is said and has not ended
+  -- unfinished messages
 
   t.test('what waits is listed by its place, those that join first, until it is removed', function()
     local turns = Turns.new()

@@ -9,7 +9,7 @@ local render = require('tandem.render')
 return function(t, use)
   local file = use.file
 
-  -- what goes along with a question
+  -- context sent with a prompt
 
   t.test('a line range is the unsaved text of the buffer', function()
     local buf = file({ 'one', 'two', 'three' })
@@ -107,7 +107,7 @@ return function(t, use)
     t.equal(sorted[2].kind, 'allow_once')
     local project = { optionId = 'project', name = 'project', kind = 'allow_always' }
     sorted = permission.sorted({ option('allow_once'), option('allow_always'), project })
-    t.equal(sorted[3].optionId, 'project') -- what the server named first comes first
+    t.equal(sorted[3].optionId, 'project') -- otherwise in the server's order
   end)
 
   t.test('a replaced vim.notify is told from Neovim\'s own', function()

@@ -1,4 +1,4 @@
--- The help, against what it is about.
+-- The help, compared with the plugin.
 local api = vim.api
 local command = require('tandem.command')
 local config = require('tandem.config')

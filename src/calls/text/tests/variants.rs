@@ -14,9 +14,9 @@ use crate::tools::{Editing, all};
 enum Rule {
     /// It runs.
     Runs,
-    /// It runs if it only reads, or if a person approves it.
+    /// It runs if it only reads or a person approves it.
     Asks,
-    /// That, or it is text.
+    /// It runs under the same condition, or is text.
     Beside,
     /// It is text.
     Never,
@@ -24,7 +24,7 @@ enum Rule {
 
 use Rule::{Asks, Beside, Never, Runs};
 
-/// Choices that are the same in every run.
+/// Pseudo-random choices, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -38,7 +38,7 @@ impl Dice {
     }
 }
 
-/// What stands before and after a call, in many languages: an announcement, an explanation.
+/// Text before and after a call, in many languages: an announcement, an explanation.
 const SENTENCES: [(&str, &str); 10] = [
     ("Now I do it.", "That is how it works."),
     ("A call looks like this:", "It takes two arguments."),
@@ -52,11 +52,11 @@ const SENTENCES: [(&str, &str); 10] = [
     ("ตัวอย่าง:", "จบแล้ว"),
 ];
 
-/// The names and namespaces that stand in the places of the table's marks.
+/// Names and namespaces inserted into the table's marks.
 const NAMES: [&str; 4] = ["tool_use", "toolcall", "TOOLCALL", "callcode"];
 const SPACES: [&str; 5] = ["", "", "minimax:", "｜DSML｜", "seed:"];
 
-/// A mark as a model writes it, with a name in its place and a namespace before it.
+/// A mark as a model writes it, with a name and a namespace filled in.
 fn written(mark: &str, name: &str, space: &str) -> String {
     let mark = mark
         .replace("</*", &format!("</{name}"))
@@ -73,7 +73,7 @@ fn written(mark: &str, name: &str, space: &str) -> String {
     }
 }
 
-/// Forms without marks: the answer must be nothing else.
+/// Forms without marks: the answer must contain nothing else.
 const PLAIN: [&str; 7] = [
     "$json",
     "{\"toolName\": \"$name\", \"inputs\": $inner}",
@@ -83,7 +83,7 @@ const PLAIN: [&str; 7] = [
     "[$name($keywords)]",
     "$name($keywords)",
 ];
-/// Forms of families in which more than a row of the table is special.
+/// Forms of families that differ from the table in more than one way.
 const SPECIAL: [&str; 18] = [
     "Action: $name\nAction Input: $inner",
     "<$name>\n$elements\n</$name>",
@@ -105,7 +105,7 @@ const SPECIAL: [&str; 18] = [
     "<｜tool▁call▁begin｜>function<｜tool▁sep｜>$name\n```json\n$inner\n```<｜tool▁call▁end｜>",
 ];
 
-/// A call in the plain forms, and then in all forms with marks.
+/// A call in the plain forms, then in all forms with marks.
 fn forms(tool: &str, arguments: &Value, dice: &mut Dice) -> Vec<String> {
     let json = json!({ "name": tool, "arguments": arguments }).to_string();
     let each = |form: &str, between: &str| {
@@ -140,7 +140,7 @@ fn forms(tool: &str, arguments: &Value, dice: &mut Dice) -> Vec<String> {
     let of_kind = |kind: Kind| MARKS.iter().filter(move |row| row.2 == kind);
     for (begin, end, _) in of_kind(Kind::Calls) {
         let (name, space) = (dice.pick(&NAMES), dice.pick(&SPACES));
-        // A mark that is a word is the sender of a message: one has ended before it.
+        // A mark that is a word names a message's sender, so a message has ended before it.
         let before = if begin.starts_with(char::is_alphabetic) {
             end
         } else {
@@ -164,7 +164,7 @@ fn forms(tool: &str, arguments: &Value, dice: &mut Dice) -> Vec<String> {
     forms
 }
 
-/// The places in an answer: of the call, its lines behind `>` or indented, and the sentences before and after it.
+/// Places in an answer: the call, its lines quoted with `>` or indented, and the sentences before and after it.
 const PLACES: [(&str, Rule); 17] = [
     ("CALL", Runs),
     ("\nCALL\n\n", Runs),
@@ -185,7 +185,7 @@ const PLACES: [(&str, Rule); 17] = [
     ("BEFORE `CALL`", Never),
 ];
 
-/// What stands before each line of a text that the model has read.
+/// The prefix of each line of a text that the model has read.
 const PREFIXES: [&str; 6] = [
     "     1\t",
     "docs/notes.md:1: ",
@@ -200,7 +200,7 @@ fn lines(text: &str, prefix: &str) -> String {
     lines.join("\n")
 }
 
-/// What the model has read, where a text stands in it.
+/// Contexts in which the model has read a text.
 fn carried(text: &str) -> Vec<String> {
     let escaped = Value::from(text).to_string();
     let entities = |text: &str| {
@@ -236,7 +236,7 @@ struct Play {
 }
 
 impl Play {
-    /// Plays an answer that comes in pieces, after the model has read a text.
+    /// Streams an answer in pieces, after the model has read a text.
     fn check(&mut self, text: &str, read: &str, rule: Rule) {
         let mut calls = TextCalls::new(all(Editing::Replacements));
         let mut rest = text;
@@ -299,7 +299,7 @@ fn every_form_follows_the_rule_of_its_place() {
                     .replace("QUOTED", &lines(form, "> "))
                     .replace("INDENTED", &lines(form, "    "))
                     .replace("CALL", form);
-                // JSON after prose may be an example even where it only reads.
+                // JSON after prose may be an example even if it only reads.
                 let rule = if index >= PLAIN.len() || rule != Asks {
                     rule
                 } else {
@@ -308,7 +308,7 @@ fn every_form_follows_the_rule_of_its_place() {
                 play.check(&text, "", rule);
             }
             for read in carried(form) {
-                // The model may give it back in the marks of another family, and say something first.
+                // The model may repeat it in the marks of another family, after other text.
                 let another = play.dice.pick(&forms);
                 let said = play.dice.pick(&[form, &another]);
                 let before = play.dice.pick(&["", SENTENCES[0].0, SENTENCES[2].0]);

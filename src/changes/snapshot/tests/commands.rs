@@ -232,7 +232,7 @@ fn every_command_is_undone_byte_for_byte() {
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
-/// What git says of a repository.
+/// What git reports about a repository.
 fn told_by_git(folder: &Path) -> String {
     let line = "git for-each-ref; git status --branch --porcelain -uall; git status | head -5; git stash list; \
         git worktree list; git rev-parse HEAD; git fsck --no-dangling";
@@ -243,7 +243,7 @@ fn told_by_git(folder: &Path) -> String {
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
 
-/// Why undo and redo of a command leave something else than there was, if so.
+/// How the state after undo or redo differs from the expected one, if it does.
 fn is_undone(line: &str) -> Result<(), String> {
     let mut scene = Scene::new();
     let (before, told) = (scene.tree(), told_by_git(scene.folder.path()));
@@ -265,7 +265,7 @@ fn is_undone(line: &str) -> Result<(), String> {
     if now != told {
         return Err(format!("{line}: git says:\n{now}\ninstead of:\n{told}"));
     }
-    // A pipe is not made again.
+    // A pipe is not recreated.
     if changes
         .files
         .iter()

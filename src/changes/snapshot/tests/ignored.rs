@@ -175,7 +175,7 @@ fn names_in_settled_folders_are_found_when_they_matter() {
     scene.run("echo one > new/er/file");
     let changes = scene.snapshots.look();
     assert_eq!(names(changes, &scene), ["new/er/file"]);
-    // A command changes what another ignore file shows from now on: the names of those folders have not changed.
+    // The command changes which files another ignore file excludes; the folder names stay the same.
     let changes = scene.changes("printf '*.log\n' > .gitignore");
     assert_eq!(names(changes, &scene), [".gitignore"]);
     scene.settle();

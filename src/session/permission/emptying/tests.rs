@@ -1,6 +1,6 @@
 use super::*;
 
-/// Lines that can reach more than they name.
+/// Lines that can affect more than they name.
 const BROAD: [&str; 136] = [
     "rm -rf \"$PWD\"",
     "rm -rf $(pwd)",

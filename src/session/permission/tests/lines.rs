@@ -215,7 +215,7 @@ fn windows_commands_match_restricting_rules_only() {
     ] {
         check(&rules, Auto, &on_windows(line), expected);
     }
-    // Its name may be written in capitals where the disk does not care.
+    // On a case-insensitive disk, its name may be written in capitals.
     check(&rules, Auto, &run("/bin/RM -r x"), "forbid");
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What sets `i` to a text that runs `rm f` once it is calculated with.
+/// Lines that set `i` to a text that runs `rm f` when evaluated as arithmetic.
 const TEXTS: &str = r#"
 i={}
 i=0; i={}
@@ -57,7 +57,7 @@ i=(1 {}); i=${i[1]}
 i[0]={}
 "#;
 
-/// What sets it to a number.
+/// Lines that set it to a number.
 const SETS: &str = r"
 i=3
 i=-3; i+=1
@@ -104,7 +104,7 @@ fn rows(table: &str) -> impl Iterator<Item = String> {
 fn a_line_calculates_with_its_own_numbers_and_asks_about_anything_else() {
     let deny = policy(&[], &[], &["run_command(rm *)"]);
     let is_free = |line: &String| deny.decide(Auto, &run(line)) == Verdict::Allow;
-    // No word of these names what the rule is about.
+    // No word of these lines names the command in the rule.
     let values = [
         r#"'a[$(r""m f)]'"#,
         r#""a[\$(r''m f)]""#,
@@ -119,7 +119,7 @@ fn a_line_calculates_with_its_own_numbers_and_asks_about_anything_else() {
                 let first = calculation.lines().next().unwrap_or_default();
                 format!("{set}; {first}\n{rest}").trim_end().to_owned()
             }));
-            // Another shell has what this one exports, whatever its own line sets.
+            // Another shell inherits what this one exports, whatever its own line sets.
             let inner = format!("false && i=0; {calculation}");
             let inner = crate::text::shell::quoted(&[inner]);
             texts.push(format!("export i={value}; bash -c {inner}"));
@@ -134,7 +134,7 @@ fn a_line_calculates_with_its_own_numbers_and_asks_about_anything_else() {
     assert_eq!(numbers, Vec::<String>::new());
 }
 
-/// What a variable or `xargs` adds to a script runs as a part of it, and `find` runs the words behind `-exec`.
+/// Whatever a variable or `xargs` appends to a script runs as part of it, and `find` runs the words after `-exec`.
 #[test]
 fn no_text_is_added_to_a_script_unasked() {
     let deny = policy(&[], &[], &["run_command(rm *)"]);

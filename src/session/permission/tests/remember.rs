@@ -115,7 +115,7 @@ fn a_prefix_rule_names_a_subcommand() {
 }
 
 proptest::proptest! {
-    /// Whatever follows: an offered rule allows the call, is narrow, and lets no program run what its words do not show.
+    /// In every case, an offered rule allows the call, is narrow, and lets no program run that its words don't show.
     #[test]
     fn prefix_rules_are_narrow_and_never_evaluate(
         program in proptest::sample::select(vec!["npm", "git", "make", "sh", "env", "python3", "node", "npx", "uv", "find", "sudo", "awk", "x/y"]),

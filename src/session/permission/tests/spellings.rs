@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 
-/// What evaluates a subscript, with the place of the name.
+/// Constructs that evaluate a subscript, with the position of the name.
 const SUBSCRIPTS: &str = r#"
 let {}
 let {}=1
@@ -88,7 +88,7 @@ y[{}]=1
 ((y = {}))
 "#;
 
-/// What evaluates a text as a command, with the place of the text.
+/// Constructs that evaluate a text as a command, with the position of the text.
 const TEXTS: &str = r#"
 eval {}
 eval -- {}
@@ -187,7 +187,7 @@ capsh -- -c {}
 expect -c {}
 "#;
 
-/// What runs the words behind it.
+/// Programs that run their arguments.
 const PREFIXES: &str = r"
 sudo | sudo -u me | doas | pkexec | env | env -i | env -u X | env A=b | env -C x | env - | nohup | nice | nice
 -n 5 | ionice -c 3 | chrt 1 | taskset 1 | timeout 5 | timeout -s KILL 5 | stdbuf -o0 | time | /usr/bin/time |
@@ -208,7 +208,7 @@ coproc | ! | then=1 | eval | hash -p /bin/rm x; x | trap | heroku run | concurre
 | catchsegv | daemonize | start-stop-daemon --start --exec | socat - EXEC: | cargo watch -s
 ";
 
-/// Variables that make another program run what they name.
+/// Variables whose value another program runs.
 const VARIABLES: &str = "
 BASH_ENV ENV PROMPT_COMMAND PS4 PS1 PS0 SHELLOPTS BASHOPTS IFS PATH CDPATH LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT
 DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF GIT_PAGER GIT_EDITOR
@@ -229,8 +229,8 @@ OPENSSL_CONF GCONV_PATH WGETRC CURL_HOME ANSIBLE_CONFIG TEXMFCNF SCREENRC ZDOTDI
 RIPGREP_CONFIG_PATH HOSTALIASES ACKRC TERMINFO CONFIG_SHELL
 ";
 
-/// Options that take a program or a text to run: the program and what comes before, letters, letters that may stand
-/// beside them, long options with their shortest length; below it whole arguments.
+/// Options that take a program or a text to run: the program and its prefix, letters, letters that may be combined
+/// with them, and long options with their shortest abbreviation; below, complete arguments.
 const OPTIONS: &str = r#"
 git; ; ; --exec-path 11, --config-env 12
     -c core.pager='rm f' log
@@ -881,7 +881,7 @@ fn rows(table: &'static str) -> impl Iterator<Item = &'static str> {
     table.lines().filter(|line| !line.is_empty())
 }
 
-/// The spellings of what a row of [`OPTIONS`] says.
+/// The spellings that a row of [`OPTIONS`] describes.
 fn options(row: &str) -> Vec<String> {
     let mut parts = row.split(';').map(str::trim);
     let mut part = || parts.next().unwrap_or_default();
@@ -920,7 +920,7 @@ fn options(row: &str) -> Vec<String> {
     options
 }
 
-/// Their kinds and the lines.
+/// Their kinds, and the lines.
 fn lines() -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     let mut add = |kind, line: String| lines.push((kind, line));
@@ -972,7 +972,7 @@ fn lines() -> Vec<(&'static str, String)> {
     lines
 }
 
-/// What runs the words behind it, with options of its own, one behind another; and options before a subcommand.
+/// Programs that run their arguments, with options of their own, nested; and options before a subcommand.
 #[test]
 fn no_prefix_and_no_option_hides_a_denied_command() {
     let deny = policy(&[], &[], &["run_command(rm *)", "run_command(git push *)"]);
@@ -1060,7 +1060,7 @@ fn no_spelling_of_a_denied_command_runs_unasked() {
             *denied += 1;
             wrong.push(format!("denied {kind}: {line}"));
         }
-        // A rule that names what runs the words behind it allows that; the same of what runs its text.
+        // Excluded: a rule that names such a program allows whatever its arguments or its text run.
         let program = line.split(' ').next().unwrap();
         let rule = format!("run_command({program} *)");
         let is_innocent = !["prefix", "text"].contains(&kind) && Rule::parse(&rule).is_ok();

@@ -10,8 +10,8 @@ type Starter = (
     &'static [&'static str],
 );
 
-/// What starts another program: the program with what comes before, one-letter options that do and ones that may stand
-/// with them, long options with their shortest unmistakable form, and other arguments.
+/// Ways to start another program: the program and its prefix, one-letter options that start one, letters that may be
+/// combined with them, long options with their shortest unambiguous form, and other arguments.
 const STARTERS: &[Starter] = &[
     (
         "python3",
@@ -239,7 +239,7 @@ const STARTERS: &[Starter] = &[
     ("m4", "", "", &[], &["x"]),
 ];
 
-/// Every spelling of them.
+/// All their spellings.
 fn starters() -> Vec<(String, String)> {
     let mut lines = Vec::new();
     for (program, letters, beside, longs, others) in STARTERS {

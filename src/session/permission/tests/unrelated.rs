@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Lines that a rule on something else must not stop.
+/// Lines that a rule about another command must not stop.
 const UNRELATED: &[&str] = &[
     "FOO=bar ls",
     "FOO=bar BAZ= npm test",

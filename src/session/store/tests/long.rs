@@ -1,8 +1,8 @@
-//! What is loaded of a journal too long to be loaded as a whole.
+//! Loading a journal that is too long to be loaded as a whole.
 
 use super::*;
 
-/// The lines of a conversation of nine turns, all of about the same length.
+/// The lines of a conversation of nine turns of about equal length.
 fn nine_turns() -> Vec<u8> {
     let mut lines = Vec::new();
     for turn in 1..=9 {
@@ -60,7 +60,7 @@ async fn the_last_turns_of_a_long_journal_are_shown() {
         "{events:?}"
     );
     assert_eq!(events[1]["content"], "prompt 8");
-    // The journal has no end of its last turn.
+    // The journal does not record the end of its last turn.
     let [.., last, end] = &*events else {
         panic!("{events:?}")
     };

@@ -1,4 +1,4 @@
-//! What is made of a journal that ends in the middle, is damaged, or is from another version.
+//! Loading a journal that ends midway, is damaged, or is from another version.
 
 use super::*;
 

@@ -2,18 +2,18 @@
 
 use super::*;
 
-/// How a model quotes lines, and what follows.
+/// How a model quotes lines, and the expected outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Quoted {
     /// As they are.
     Well,
-    /// All of them less or more indented.
+    /// All with more or less indentation.
     Shifted,
-    /// With tabs in place of four blanks, or the other way round.
+    /// With tabs in place of four spaces, or vice versa.
     Tabs,
-    /// All of them without indentation.
+    /// All without indentation.
     Flat,
-    /// The first one from its first letter on.
+    /// The first line without its indentation.
     FromTheMiddle,
 }
 
@@ -42,7 +42,7 @@ fn file(dice: &mut Dice, number: &mut usize) -> Vec<Nested> {
     lines
 }
 
-/// Lines changed as a person would: a new one is as deep as the line before it, as one that it replaces, or one level deeper.
+/// Lines changed as a person would: a new line has the depth of the line before it or of one it replaces, or is one level deeper.
 fn changed(dice: &mut Dice, number: &mut usize, old: &[Nested]) -> Vec<Nested> {
     let mut new = old.to_vec();
     for _ in 0..=dice.below(2) {
@@ -66,10 +66,10 @@ fn written(lines: &[Nested], unit: &str, less: usize, more: &str) -> Vec<String>
     lines.iter().map(line).collect()
 }
 
-/// A file, lines of it, and how a model writes a change of them.
+/// A file, some of its lines, and how a model writes a change of them.
 struct Case {
     text: Vec<Line>,
-    /// The lines that change.
+    /// The lines to change.
     at: std::ops::Range<usize>,
     new: Vec<String>,
     quoted: Quoted,
@@ -77,7 +77,7 @@ struct Case {
     new_text: String,
 }
 
-/// `None` where nothing in the quotation says what is meant.
+/// `None` if the quotation is ambiguous.
 fn case(dice: &mut Dice) -> Option<Case> {
     let mut number = 0;
     let lines = file(dice, &mut number);
@@ -113,7 +113,7 @@ fn case(dice: &mut Dice) -> Option<Case> {
             *text = text.replacen('\n', "\r\n", 1);
         }
     }
-    // Whole lines, with the line break of the last one.
+    // Whole lines, including the last line break.
     if dice.chance(30) && !text[to - 1].1.is_empty() {
         old_text += "\n";
         new_text += "\n";
@@ -128,8 +128,8 @@ fn case(dice: &mut Dice) -> Option<Case> {
     })
 }
 
-/// Whether nothing says how deep a first line was or a new one becomes, or which of several lines a changed one replaces.
-/// Lines that are in the file as they were quoted were quoted well.
+/// Whether the depth of a first line is unknown, before or after the change, or which of several lines a changed line replaces.
+/// Lines found in the file exactly as quoted are unambiguous.
 fn is_unknown(quoted: Quoted, old: &[Nested], new: &[Nested], verbatim: bool) -> bool {
     let is_one_depth = old.iter().all(|line| line.0 == old[0].0);
     let gets_deeper = is_one_depth && new.iter().any(|line| line.0 > old[0].0);
@@ -191,13 +191,13 @@ async fn generated_edits_keep_indentation_and_line_endings_or_are_refused() {
         wrong.len(),
         wrong.join("\n")
     );
-    // A refusal is right and of no use.
+    // A refusal is correct but useless.
     for (quoted, [all, done]) in counts {
         assert!(done * 2 >= all && all > 100, "{quoted}: {done} of {all}");
     }
 }
 
-/// Whether a text is these lines, each with an ending of a line near it, and the last one with that of the last line.
+/// Whether a text consists of these lines, each with the ending of a nearby line, and the last one with that of the last line.
 fn has(text: &str, lines: &[String], near: &[Line], last: &str) -> bool {
     let mut rest = text;
     for (nth, line) in lines.iter().enumerate() {

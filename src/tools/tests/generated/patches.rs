@@ -35,7 +35,7 @@ const LINES: &[&str] = &[
 
 const NAMES: &[&str] = &["a.txt", "src/b.rs", "src/deep/c.py", "two words.md", "é.md"];
 
-/// Sections that cannot be applied, so that nothing of their patch is.
+/// Sections that cannot be applied, so their whole patch is refused.
 const WRONG: &[&str] = &[
     "*** Update File: gone.txt\n@@\n-x\n+y\n",
     "*** Delete File: gone.txt\n",
@@ -48,14 +48,14 @@ const WRONG: &[&str] = &[
     "*** Rename File: a.txt\n",
 ];
 
-/// A line of an expected text with the endings that it may have.
+/// An expected line with the endings it may have.
 type Expected = (String, Vec<&'static str>);
 
 struct Hunk {
     at: usize,
     gone: usize,
     new: Vec<String>,
-    /// How many lines around it are quoted.
+    /// How many surrounding lines are quoted.
     around: [usize; 2],
 }
 
@@ -75,13 +75,13 @@ enum Action {
     Delete,
 }
 
-/// What a patch does to a file. `new` is its text afterwards.
+/// What a patch does to a file. `new` is the text afterwards.
 struct Section {
     path: String,
     old: Vec<Line>,
     action: Action,
     new: Vec<Expected>,
-    /// Whether each hunk names its place.
+    /// Whether each hunk names its location.
     is_unique: bool,
 }
 
@@ -161,7 +161,7 @@ impl Section {
             from = hunk.at + hunk.gone;
         }
         new.extend(kept(&old[from..]));
-        // Which of two equal lines goes is not said of their endings.
+        // Of two equal lines, either may be removed, so either ending may remain.
         let gone = hunks
             .iter()
             .flat_map(|hunk| &old[hunk.at..hunk.at + hunk.gone]);
@@ -181,7 +181,7 @@ impl Section {
             }
         }
         if let Some((_, ending)) = new.last_mut().filter(|_| is_end_changed) {
-            // A text that did not end with a newline does not afterwards; without its last line nothing says so.
+            // A text without a final newline stays without one; if its last line is removed, either is accepted.
             match was_open {
                 true if last.new.is_empty() => *ending = [vec![""], either].concat(),
                 true => *ending = vec![""],
@@ -279,7 +279,7 @@ impl Section {
     }
 }
 
-/// Files, a patch of them, and what must be there afterwards; `None` if all of it must stay.
+/// Files, a patch for them, and the expected files afterwards; `None` if nothing may change.
 struct Case {
     before: Vec<(String, Vec<Line>)>,
     patch: String,
@@ -377,7 +377,7 @@ fn case(dice: &mut Dice) -> Case {
     }
 }
 
-/// The sections between their marks, in a form that models use.
+/// The sections between their marks, in one of the forms models use.
 fn patch(dice: &mut Dice, sections: &[String]) -> String {
     let (begin, end) = *dice.pick(&[
         ("*** Begin Patch\n", "*** End Patch"),
@@ -408,14 +408,14 @@ fn patch(dice: &mut Dice, sections: &[String]) -> String {
     }
 }
 
-/// Whether a text has these lines and an ending that each may have.
+/// Whether a text has these lines, each with an ending it may have.
 fn is(text: &str, expected: &[Expected]) -> bool {
     let mut rest = text;
     for (line, endings) in expected {
         let Some(after) = rest.strip_prefix(line.as_str()) else {
             return false;
         };
-        // The longest first: `""` begins everything.
+        // The longest first, because every text begins with `""`.
         let mut endings = endings.clone();
         endings.sort_by_key(|ending| std::cmp::Reverse(ending.len()));
         let Some(after) = endings.iter().find_map(|ending| after.strip_prefix(ending)) else {

@@ -13,7 +13,7 @@ use crate::domain::Charset;
 use crate::domain::Stored;
 use crate::workspace::content::decode;
 
-/// No word begins or ends with another, so that a line is never found inside one.
+/// No word begins or ends with another, so a line is never found inside another.
 const WORDS: [&str; 6] = [
     "alpha(1);",
     "beta = 'x';",
@@ -25,7 +25,7 @@ const WORDS: [&str; 6] = [
 
 #[derive(Debug, Clone)]
 struct Case {
-    /// Indentation, word and line break of each line.
+    /// The indentation, word and line break of each line.
     lines: Vec<(usize, usize, usize)>,
     format: Stored,
     /// Which lines the model quotes.
@@ -76,7 +76,7 @@ fn cases() -> impl proptest::strategy::Strategy<Value = Case> {
         0..3_usize,
     )
         .prop_map(|(mut lines, format, from, count, drift, main)| {
-            // Most files have one kind of line break; a few of the lines may have another.
+            // Most files have one kind of line break; a few lines may have another.
             for line in &mut lines {
                 line.2 = if line.2 == 0 { main } else { line.2 - 1 };
             }
@@ -161,7 +161,7 @@ fn expected(lines: &[(String, &str)], quoted: &[String], line_break: &str) -> Op
                 && std::iter::zip(window, quoted).enumerate().all(
                     |(number, ((line, _), quoted))| {
                         let (line, quoted) = (seen(line, *strategy), seen(quoted, *strategy));
-                        // The first line may be quoted from its middle on.
+                        // The first line may be quoted without its beginning.
                         if number == 0 {
                             line.ends_with(&quoted)
                         } else {
@@ -220,7 +220,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
         )
         .unwrap()
         .into_owned();
-    // The text before and after is unchanged, with the new text at the one place.
+    // The text before and after is unchanged, with the new text in the one expected place.
     let last = at + quoted.len() - 1;
     let before = format.encode(&joined(&lines[..at])).unwrap().into_owned();
     let rest = joined(&lines[last + 1..]);

@@ -1,4 +1,4 @@
-// A provider of language models, as Copilot is one. Its model edits a file; asked for a story it talks until it is cancelled.
+// A provider of language models, like Copilot. Its model edits a file; when asked for a story, it talks until it is cancelled.
 const { LanguageModelTextPart, LanguageModelToolCallPart, LanguageModelToolResultPart } = require("vscode");
 
 const EDIT = { path: "src/offer.ts", edits: [{ old_text: "EUR", new_text: "USD" }] };

@@ -1,4 +1,4 @@
-//! Everybody else, in the dialect that all of them call compatible.
+//! All other providers, in the API they call compatible.
 
 use serde_json::{Value, json};
 use tandem::model::Api;
@@ -23,7 +23,7 @@ pub const FIELDS: &[&str] = &[
     "stop",
 ];
 
-/// Fields at the top level that only some take.
+/// Top-level fields that only some providers accept.
 const OTHER_FIELDS: [(&str, &[&str]); 10] = [
     ("session_id", &["openrouter"]),
     ("extra_body", &["gemini", "vertex"]),
@@ -37,7 +37,7 @@ const OTHER_FIELDS: [(&str, &[&str]); 10] = [
     ("prompt_cache_key", &["openrouter", "moonshot"]),
 ];
 
-/// Fields of messages that only some take.
+/// Message fields that only some providers accept.
 const OF_MESSAGES: [(&str, &[&str]); 3] = [
     (
         "reasoning_content",
@@ -66,7 +66,7 @@ const OF_MESSAGES: [(&str, &[&str]); 3] = [
     ("reasoning_details", &["openrouter"]),
 ];
 
-/// Whether a provider takes this field at the top level, besides the usual ones.
+/// Whether a provider accepts this top-level field, besides the usual ones.
 pub fn takes(provider: &str, field: &str) -> bool {
     match field {
         "stream_options" => provider != "mistral",
@@ -357,7 +357,7 @@ pub const RULES: &[Rule] = &[
             });
         },
     },
-    // DeepSeek, Moonshot, and their models elsewhere
+    // DeepSeek, Moonshot, and their models at other providers
     Rule {
         says: "thinking is enabled but reasoning_content is missing in assistant tool call message",
         of: |request| speaks(request) && wants_thoughts(row(request)),

@@ -65,7 +65,7 @@ fn of_kind<'a>(
         .collect()
 }
 
-/// Neighbors of one role, as the provider reads them: one message.
+/// Adjacent messages of one role, which the provider reads as one message.
 fn joined(request: &Request) -> Vec<(&str, Vec<&Value>)> {
     let mut joined: Vec<(&str, Vec<&Value>)> = Vec::new();
     for message in messages(request) {
