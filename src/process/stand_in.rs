@@ -196,7 +196,7 @@ impl StandIn {
             Err(error) => TakenOver {
                 diff: None,
                 note: Some(format!(
-                    "what it wrote to {} is not in the editor: {error}",
+                    "the text it wrote to {} did not reach the editor: {error}",
                     self.display()
                 )),
             },

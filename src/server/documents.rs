@@ -88,7 +88,7 @@ impl Server {
             .collect();
         for (id, conversation) in &self.conversations {
             if let Err(busy) = conversation.session.renamed(names.clone()) {
-                tracing::warn!(%id, "a renamed file is not followed: {busy}");
+                tracing::warn!(%id, "cannot follow a renamed file: {busy}");
             }
         }
         self.show_hunks();

@@ -21,7 +21,7 @@ use crate::domain::Stored;
 use crate::text::{has_lines_of, line_breaks};
 
 /// What the model is told of it.
-const LEFT: &str = "the editor left something else in the file than it was sent, as a formatter does; read the file before the next edit";
+const LEFT: &str = "the file differs from the text sent to the editor, perhaps because a formatter ran; read it before the next edit";
 
 /// How often a change is attempted while the text keeps changing.
 const ATTEMPTS: usize = 4;
@@ -424,11 +424,11 @@ impl Now {
             if is_done {
                 return Ok(Attempt::Done(None));
             }
-            return again("the editor did not write it, or somebody else did");
+            return again("the editor did not write it, or another program did");
         }
         match disk::complete(path, new.clone(), !is_merge).await {
             Ok(true) => return Ok(Attempt::Done(None)),
-            Ok(false) if is_merge => return again("the editor saved another text"),
+            Ok(false) if is_merge => return again("the editor saved a different text"),
             Ok(false) => answer.map_err(refused)?,
             Err(error) if is_merge => return Err(error),
             // The disk may be full; what is left is recorded, to be undone.
@@ -442,7 +442,7 @@ impl Now {
         // Then the edit, which removes some of the old lines, was not made.
         let has_old = move || has_lines_of(&found, &old) && !has_lines_of(&new, &old);
         if disk::blocking(has_old).await {
-            return again("somebody else saved another text");
+            return again("another program saved a different text");
         }
         Ok(Attempt::Left(left))
     }

@@ -89,7 +89,7 @@ fn files_go_through_a_client_that_offers_it() {
     );
 }
 
-/// Some clients stop in the middle of a write, whether they say so or not, and some leave another text; nothing is lost.
+/// Some clients stop in the middle of a write, with or without an error, and some write a different text; nothing is lost.
 #[test]
 fn a_write_that_a_client_cut_is_completed_and_what_else_it_leaves_is_told_and_undone() {
     let plain = |text: &str| text.as_bytes().to_vec();
@@ -104,11 +104,11 @@ fn a_write_that_a_client_cut_is_completed_and_what_else_it_leaves_is_told_and_un
     let check = |old: Vec<u8>, new: &[u8], left: &[u8]| {
         for fails in [false, true] {
             let told = undone_after_a_cut_write(&old, new, left, fails);
-            assert!(!told.contains("something else in the file"), "{told}");
+            assert!(!told.contains("differs from the text"), "{told}");
         }
     };
     for stored in [&plain as &dyn Fn(&str) -> Vec<u8>, &marked, &utf16] {
-        // Clients write plain UTF-8, or as the file is stored. The text may end in the middle of a character.
+        // Clients write plain UTF-8, or the file's own encoding. The text may end in the middle of a character.
         for left in [
             plain(&begun),
             cut(plain("one\r\nzwö"), 1),
@@ -122,13 +122,13 @@ fn a_write_that_a_client_cut_is_completed_and_what_else_it_leaves_is_told_and_un
     let left = b"else\n";
     let told = undone_after_a_cut_write(old.as_bytes(), left, left, false);
     assert!(
-        told.contains("something else in the file than it was sent"),
+        told.contains("differs from the text sent to the editor"),
         "{told}"
     );
 }
 
-/// The client leaves the same of each write, in a file whose text was `old` and is `new` after the edit. Returns what the
-/// model was told.
+/// The client leaves `left` after each write to a file whose text was `old`, and is `new` after the edit. Returns the
+/// messages the model received.
 fn undone_after_a_cut_write(old: &[u8], new: &[u8], left: &[u8], fails: bool) -> String {
     let edit = json!({ "path": "a.txt", "edits": [{ "old_text": "three", "new_text": "3" }] });
     let script = json!([[call("c1", "edit_file", edit)], [{ "text": "Done." }]]);
@@ -165,7 +165,7 @@ fn undone_after_a_cut_write(old: &[u8], new: &[u8], left: &[u8], fails: bool) ->
     world.rehearsal().requests()[1]["messages"].to_string()
 }
 
-/// Waits for the answer to a request, and writes what the client is to write until then.
+/// Waits for the response to a request; until then, performs the client's writes.
 fn answer_writing(client: &mut Client, world: &World, id: i64) {
     loop {
         let message =
@@ -178,7 +178,7 @@ fn answer_writing(client: &mut Client, world: &World, id: i64) {
     }
 }
 
-/// A client that formats a file before it saves it takes longer than a cancelled turn waits, or says that it failed.
+/// A client that formats files before saving may take longer than a cancelled turn waits, or report a failure.
 #[test]
 fn an_edit_that_is_made_after_its_turn_was_cancelled_or_its_call_has_failed_is_undone() {
     let edit = |id: &str, old: &str, new: &str| {

@@ -361,7 +361,7 @@ function M.toggle(session)
     end
   end
   view.buf = create_buffer(session, 'tandem jobs of ' .. vim.fs.basename(session.root), {
-    { '<CR>', 'show the output, as it comes', with_job(show_output) },
+    { '<CR>', 'follow the output', with_job(show_output) },
     { 'x', 'stop the command', with_job(stop) },
     { 'o', 'open its port in the browser', with_job(open_port) },
     { 'q', 'close the window', window.close },

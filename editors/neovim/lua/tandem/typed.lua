@@ -24,7 +24,7 @@ function M.watch()
     last = at
   end, vim.api.nvim_create_namespace('tandem.typed'))
   vim.api.nvim_create_autocmd('CmdlineEnter', {
-    desc = 'tandem: do not take keys typed in the command line for an answer',
+    desc = 'tandem: ignore keys typed in the command line as answers',
     callback = function()
       began = M.now()
     end,

@@ -208,7 +208,7 @@ local function guard_transcript(buf)
   })
   api.nvim_create_autocmd('ModeChanged', {
     pattern = { '*:i', 'i*:n' },
-    desc = 'tandem: name the keys of the mode',
+    desc = 'tandem: show the keys of the current mode',
     callback = function()
       local shown = api.nvim_get_current_buf() == buf and require('tandem.chats').of_chat(buf)
       if shown then
@@ -362,7 +362,7 @@ local function watch_size()
   })
   api.nvim_create_autocmd('VimResized', {
     group = group,
-    desc = 'tandem: keep the share of the screen that the chat has',
+    desc = "tandem: keep the chat's share of the screen",
     callback = function()
       for _, win in ipairs(api.nvim_list_wins()) do
         local size = vim.w[win].tandem_size
