@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_repeats_for_long_is_found() {
+    fn only_long_repetitions_are_found() {
         let lines: Vec<String> = (0..2_000)
             .map(|n| format!("line {n} of a list\n"))
             .collect();

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn rewritten_and_undone_hunks_are_gone() {
+    fn rewritten_and_undone_hunks_are_not_listed() {
         check(BEFORE, AFTER, "mine\nb\nc\nd\ne\nf\n", &[]);
         check(BEFORE, AFTER, BEFORE, &[]);
         check("", "new\n", "", &[]);

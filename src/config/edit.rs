@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_changed_is_left_alone() {
+    fn text_that_cannot_be_edited_is_left_alone() {
         let url = ["providers", "openai", "base-url"];
         let value = toml::Value::from("u");
         for text in [
@@ -167,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_change_changes_nothing_else(
+        fn a_change_affects_nothing_else(
             before in "(model = \"x\"\n)?(# c\n)?(\\[limits\\]\ncost = 2[.]5\n)?(\n\\[providers[.]\"a b\"\\]\napi = \"chat\"\n)?",
             value in "[a-z\"\\\\ é\n]{0,6}",
             name in "[a-z]{1,3}",

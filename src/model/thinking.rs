@@ -299,7 +299,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_effort_that_is_sent_is_told() {
+    fn the_effort_that_is_sent_is_shown() {
         let check = |provider: &str, api, model: &str, expected: Option<&str>| {
             assert_eq!(
                 Endpoint::new(provider, api, "", model)

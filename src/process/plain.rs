@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overwrites_itself_is_shown_as_it_ends() {
+    fn overwritten_output_is_shown_in_its_final_state() {
         check(b"a\r\nb\n", "a\nb\n");
         check(b" 10%\r 20%\r\n", " 20%\n");
         check(b"100%\rok\n", "ok0%\n");

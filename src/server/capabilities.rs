@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_editors_take_and_do_not_announce_is_known() {
+    fn unannounced_capabilities_of_editors_are_known() {
         let of = |client: &str, capabilities: Value| {
             let handshake =
                 json!({ "clientInfo": { "name": client }, "capabilities": capabilities });

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_every_difference_says_is_certain() {
+    fn only_lines_that_every_difference_keeps_are_certain() {
         check("", "ab", "++");
         check("abc", "abc", "===");
         check("abc", "axc", "=+=");
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_line_is_known_beside_others_alone() {
+    fn a_short_line_matches_only_beside_another() {
         check("AbC", "XbZ", "+?+");
         check("AbC", "AbZ", "==+");
         check("AbC", "XbC", "+==");
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn other_blanks_are_no_other_line() {
+    fn lines_that_differ_in_whitespace_are_the_same_line() {
         check("A}B", "1}2", "~=~");
     }
 

@@ -47,7 +47,7 @@ fn told(client: &mut Client) -> String {
 }
 
 #[test]
-fn old_tool_output_goes_first() {
+fn old_tool_output_is_removed_first() {
     let read = |id, offset| {
         call(
             id,
@@ -132,7 +132,7 @@ fn then_the_model_summarizes() {
 }
 
 #[test]
-fn a_summary_that_is_cut_off_is_requested_again_and_says_so_if_it_is_cut_once_more() {
+fn a_truncated_summary_is_requested_again_and_marked_if_truncated_twice() {
     let cut = json!([{ "text": "We chose" }, { "finish": "length" }]);
     for whole in [true, false] {
         let mut script = vec![json!([{ "text": "long ".repeat(11_000) }]), cut.clone()];

@@ -165,7 +165,7 @@ fn refused_fields_are_dropped_for_the_session() {
 }
 
 #[test]
-fn a_server_that_names_another_api_is_asked_there() {
+fn a_server_that_names_another_api_is_used_with_it() {
     let refused = refusal(
         "Function tools are not supported in /v1/chat/completions. Please use /v1/responses instead.",
     );

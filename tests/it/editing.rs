@@ -424,7 +424,7 @@ fn a_file_that_a_patch_deletes_and_adds_is_replaced() {
 
 /// The text of git's diff is applied, and the model learns that the permissions were not.
 #[test]
-fn permissions_in_a_diff_are_left_alone_and_said() {
+fn permissions_in_a_diff_are_not_applied_and_reported() {
     let text = "--- a/run.sh\n+++ b/run.sh\n@@ -1 +1 @@\n-echo a\n+echo b\n";
     for (modes, is_said) in [
         ("old mode 100644\nnew mode 100755\n", true),

@@ -270,7 +270,7 @@ fn a_turn_ends_without_new_problems() {
 }
 
 #[test]
-fn a_problem_goes_back_once_and_at_most_two_times_in_all() {
+fn a_problem_goes_back_once_and_at_most_twice_in_all() {
     let nil = |number: usize| format!("y = {number} + nil");
     let world = World::new(json!([
         edit("x = 1", &nil(1)),
@@ -297,7 +297,7 @@ fn a_problem_goes_back_once_and_at_most_two_times_in_all() {
 }
 
 #[test]
-fn a_model_that_asks_a_question_is_not_sent_on() {
+fn a_model_that_asks_a_question_is_not_told_to_continue() {
     let world = World::new(json!([edit("x = 1", "x = 1 + nil"), [{ "text": "Is that right?" }]]));
     let mut desk = Desk::new(&world, json!({}));
     desk.open("a.ts", "x = 1\n");

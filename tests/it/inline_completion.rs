@@ -227,7 +227,7 @@ fn a_cancelled_request_closes_its_connection() {
 }
 
 #[test]
-fn a_newer_request_takes_the_place_of_the_one_before() {
+fn a_newer_request_replaces_the_previous_one() {
     let (world, mut client, uri) = opened(
         json!([[{ "hang": true }], document(json!({ "content": "2;" }))]),
         "llamacpp",

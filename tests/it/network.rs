@@ -177,7 +177,7 @@ fn a_model_behind_a_proxy_with_a_company_certificate_works() {
 }
 
 #[test]
-fn a_proxy_that_wants_a_password_gets_it_or_says_so() {
+fn a_proxy_that_requires_a_password_gets_it_or_is_reported() {
     let world = World::new(json!([[{ "text": "hello" }]]));
     let company = Company::new(&world, "http/1.1");
     let ca_file = company.ca_file.clone();

@@ -106,7 +106,7 @@ pub fn understands(offered: &Value, method: &str, answer: &Value) -> bool {
 }
 
 #[test]
-fn what_was_not_offered_is_found() {
+fn messages_beyond_the_clients_capabilities_are_found() {
     let lsp = |offered: &Value, method: &str, params: Value| {
         takes(
             Transport::Lsp,
@@ -267,7 +267,7 @@ fn an_answer_in_a_new_chat_is_found_whatever_the_client_offers() {
 }
 
 #[test]
-fn an_open_document_is_edited_as_the_client_takes_it() {
+fn an_open_document_is_edited_in_the_form_the_client_supports() {
     let capabilities =
         |workspace: Value| json!({ "experimental": { "tandem": {} }, "workspace": workspace });
     let delete =

@@ -237,7 +237,7 @@ fn a_prompt_that_is_saved_with_other_files_is_not_sent() {
 }
 
 #[test]
-fn a_request_that_waits_is_in_the_status_line_again_and_again() {
+fn a_pending_request_stays_in_the_status_line() {
     let call = json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.rs", "content": "x" } } });
     let world = World::new(json!([[call], [{ "text": "As you wish." }]]));
     let mut client = world.client_with(json!({ "window": { "workDoneProgress": true } }));
@@ -261,7 +261,7 @@ fn a_request_that_waits_is_in_the_status_line_again_and_again() {
 }
 
 #[test]
-fn actions_that_ask_a_model_are_tagged_where_the_client_takes_that() {
+fn actions_that_prompt_a_model_are_tagged_if_the_client_supports_it() {
     let world = World::new(json!([]));
     let mut client = world.client_with(json!({
         "textDocument": { "codeAction": { "codeActionLiteralSupport": {}, "tagSupport": { "valueSet": [1] } } },

@@ -58,7 +58,7 @@ fn messages(world: &World, request: usize) -> Vec<Value> {
 }
 
 #[test]
-fn a_plan_is_a_file_and_starts_as_it_was_edited() {
+fn a_plan_is_a_file_and_starts_as_edited() {
     let world = World::new(script(&[edit(), say("Renamed.")]));
     let (mut client, session, prompt, asked) = planned(&world, json!({}));
     assert_eq!(
@@ -100,7 +100,7 @@ fn a_plan_is_a_file_and_starts_as_it_was_edited() {
 }
 
 #[test]
-fn a_plan_starts_with_nothing_else_in_the_context() {
+fn a_plan_starts_alone_in_the_context() {
     let world = World::new(script(&[say("Done.")]));
     let (mut client, _, prompt, asked) = planned(&world, json!({}));
     let plan = std::fs::read_to_string(file(&asked)).unwrap();
@@ -120,7 +120,7 @@ fn a_plan_starts_with_nothing_else_in_the_context() {
 }
 
 #[test]
-fn a_client_that_opens_sessions_is_left_to_do_so() {
+fn a_client_that_opens_sessions_opens_the_one_for_the_plan() {
     let world = World::new(script(&[]));
     let (mut client, _, prompt, asked) = planned(&world, json!({ "tandem.plan": true }));
     assert_eq!(
@@ -161,7 +161,7 @@ fn a_plan_that_the_model_was_asked_for_again_is_one_too() {
 }
 
 #[test]
-fn an_answer_that_is_no_plan_asks_nothing() {
+fn an_answer_without_a_plan_starts_no_request() {
     let world = World::new(json!([say("It is a number.")]));
     let mut client = world.client();
     let session = client.session(&world);

@@ -185,7 +185,7 @@ fn mode_changes_are_announced_to_the_client() {
 
 #[cfg(unix)]
 #[test]
-fn the_environment_is_told_as_it_was_at_the_first_prompt_in_another_process_too() {
+fn the_environment_stays_that_of_the_first_prompt_even_in_another_process() {
     let world = World::new(json!([[{ "text": "One." }], [{ "text": "Two." }]]));
     world.write(".gitignore", ".home\n");
     shell(&world.path(), "git init -q -b trunk .");

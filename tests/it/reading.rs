@@ -257,7 +257,7 @@ fn changed_lines_have_hints_and_old_text_until_settled() {
 }
 
 #[test]
-fn hints_follow_their_lines_and_go_and_come_with_the_person_s_undo_and_redo() {
+fn hints_follow_their_lines_and_the_persons_undo_and_redo() {
     let edits = json!([{ "old_text": "b\n", "new_text": "B\n" }]);
     let call = json!({ "call": { "id": "c1", "name": "edit_file", "arguments": { "path": "a.rs", "edits": edits } } });
     let world = World::new(json!([[call], [{ "text": "Done." }]]));

@@ -236,7 +236,7 @@ fn mode_model_and_effort_are_restored() {
 }
 
 #[test]
-fn a_saved_prompt_is_shown_with_what_was_sent_along() {
+fn a_saved_prompt_is_shown_with_its_context() {
     let world = World::new(json!([[{ "text": "A dot." }]]));
     let uri = world.uri("a.rs");
     let attached = json!([

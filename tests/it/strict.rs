@@ -479,7 +479,7 @@ fn a_field_that_a_host_refuses_by_name_is_left_out_once_in_the_session() {
 }
 
 #[test]
-fn a_host_that_names_the_other_api_is_asked_there_from_then_on() {
+fn a_host_that_names_the_other_api_is_used_with_it_from_then_on() {
     let world = World::new(json!([]));
     let strict = Strict::of(&world);
     let mut client = world.stranger_on(Transport::Lsp, &[]);

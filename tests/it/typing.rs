@@ -29,7 +29,7 @@ fn beginning(request: &Value) -> (Value, Vec<Value>) {
 }
 
 #[test]
-fn a_local_server_reads_what_the_prompt_will_begin_with() {
+fn a_local_server_preloads_the_beginning_of_the_prompt() {
     let answer = |text: &str| json!([{ "text": text }]);
     let never = json!([{ "gate": "never" }]);
     let world = World::new(json!([never, answer("one"), answer("e"), answer("two")]));
@@ -60,7 +60,7 @@ fn a_local_server_reads_what_the_prompt_will_begin_with() {
 }
 
 #[test]
-fn what_costs_money_is_not_asked_before_the_prompt() {
+fn a_paid_model_gets_no_request_before_the_prompt() {
     for (provider, model) in [("company", "m"), ("ollama", "gpt-oss:120b-cloud")] {
         let world = World::new(json!([[{ "text": "one" }]]));
         let mut client = client(&world, provider, model);

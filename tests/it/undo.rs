@@ -852,7 +852,7 @@ fn turns_are_undone_around_lines_of_later_turns() {
 }
 
 #[test]
-fn what_turns_write_again_is_reviewed_once() {
+fn a_change_made_again_is_reviewed_once() {
     let (there, back) = (
         edit("a.rs", &[("one", "two")]),
         edit("a.rs", &[("two", "one")]),

@@ -130,7 +130,7 @@ fn local_windows_are_read_and_small_ones_reported_once() {
 }
 
 #[test]
-fn a_count_too_small_for_any_window_says_nothing_about_it() {
+fn a_token_count_below_any_window_is_no_evidence_of_one() {
     let odd = json!({ "usage": { "prompt_tokens": 11, "completion_tokens": 1 } });
     let world = World::new(json!([
         [{ "text": long(11_000) }, odd],

@@ -94,7 +94,7 @@ fn protected_files_are_restored_after_any_change() {
 }
 
 #[test]
-fn a_repository_put_in_the_place_of_another_runs_what_the_first_ran() {
+fn a_repository_that_replaces_another_keeps_its_hooks_and_settings() {
     let place = Place::new(&GIT);
     let root = place.folder.path();
     fs::rename(root.join(".git"), root.join("x")).unwrap();

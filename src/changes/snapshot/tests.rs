@@ -408,7 +408,7 @@ fn later_changes_stay_and_are_named() {
 }
 
 #[test]
-fn a_file_too_large_to_copy_stays_once_somebody_has_changed_it() {
+fn a_file_too_large_to_copy_stays_after_someone_changed_it() {
     for is_changed in [false, true] {
         let mut scene = Scene::new();
         let changes = scene.changes(&format!("truncate -s {} big", FILE + 1));

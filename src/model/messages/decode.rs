@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_quick_way_reads_what_the_parser_reads() {
+    fn the_fast_path_agrees_with_the_parser() {
         for (data, is_quick) in [
             (
                 r#"{"type":"content_block_delta","index":12,"delta":{"type":"text_delta","text":"é <b>"}}"#,

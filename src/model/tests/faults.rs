@@ -195,7 +195,7 @@ async fn refusals_are_not_retried_and_name_a_remedy() {
 }
 
 #[tokio::test]
-async fn a_model_that_loads_is_waited_for_and_announced_once() {
+async fn a_loading_model_is_waited_for_and_announced_once() {
     let loading = || {
         let body = json!({ "error": { "message": "Loading model", "type": "unavailable_error" } });
         let headers = BTreeMap::from([("retry-after".into(), "0".into())]);

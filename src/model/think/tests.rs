@@ -60,7 +60,7 @@ fn leading_think_blocks_are_reasoning() {
 }
 
 #[test]
-fn what_begins_a_message_is_no_answer() {
+fn the_header_of_a_message_is_not_part_of_the_answer() {
     for header in [
         "<|im_start|>assistant\n",
         "<|start_of_role|>assistant<|end_of_role|>",

@@ -173,7 +173,7 @@ impl Write for Writes {
 }
 
 #[test]
-fn what_follows_a_pause_is_written_later() {
+fn messages_after_a_pause_are_written_later() {
     let peer = Peer::default();
     peer.notify("one", &Value::Null);
     peer.notify("two", &Value::Null);

@@ -455,7 +455,7 @@ mod tests {
     use crate::text::Encoding;
 
     #[tokio::test(start_paused = true)]
-    async fn an_edit_that_the_client_loses_is_made_again() {
+    async fn an_edit_that_the_client_loses_is_repeated() {
         let (output, server_output) = std::io::pipe().unwrap();
         let (peer, _inbox, writer) =
             connect(Framing::Line, std::io::empty(), server_output).unwrap();

@@ -110,7 +110,7 @@ fn a_call_beside_prose_changes_nothing_unless_a_person_allows_it() {
 }
 
 #[test]
-fn what_is_tandems_own_requires_approval_in_every_mode() {
+fn tandems_own_files_require_approval_in_every_mode() {
     let own = vec!["/work/settings/tandem".into(), "/work/mine.toml".into()];
     let guarding = policy(&["edit_file", "read_file"], &[], &[]).guarding(own);
     for path in ["settings/tandem/permissions/x.json", "mine.toml"] {

@@ -212,7 +212,7 @@ fn commands_within_commands_are_read() {
 }
 
 #[test]
-fn what_cannot_be_followed_is_an_error() {
+fn lines_that_cannot_be_parsed_are_an_error() {
     for line in [
         "if a; then b",
         "while a",

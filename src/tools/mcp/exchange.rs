@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_waiters_are_told_of_the_end() {
+    async fn all_waiters_learn_of_the_end() {
         let exchange = Exchange::new(&[]);
         let before = exchange.expect(1);
         exchange.close();

@@ -137,7 +137,7 @@ async fn cells_and_outputs_come_go_and_move() {
 }
 
 #[tokio::test]
-async fn what_is_no_source_cannot_be_edited() {
+async fn outputs_of_a_notebook_cannot_be_edited() {
     let place = Place::new(&[("a.ipynb", SUMS)]);
     let check = async |old: &str, new: &str, expected: &str| {
         let answer = edit(&place, old, new).await;

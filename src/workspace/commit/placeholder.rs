@@ -261,7 +261,7 @@ mod tests {
 
     /// Omissions in languages that no list here has, in each syntax of comments and at each place of a text.
     #[test]
-    fn a_comment_with_dots_in_the_place_of_lines_is_a_placeholder_in_any_language() {
+    fn a_comment_with_dots_for_omitted_lines_is_a_placeholder_in_any_language() {
         let words = [
             "Rest des Codes bleibt gleich",
             "fichier sinon inchangé",

@@ -35,7 +35,7 @@ mod tests {
     use super::inside;
 
     #[test]
-    fn a_fence_goes_where_it_is_all_there_is() {
+    fn a_fence_around_the_whole_text_is_removed() {
         for (text, expected) in [
             ("```python\nx = 1\n```", Some("x = 1")),
             ("```\n  a\n  b\n```\n", Some("  a\n  b")),

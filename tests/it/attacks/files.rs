@@ -235,7 +235,7 @@ fn fs_fault_027_a_search_in_a_huge_folder_is_bounded_and_can_be_cancelled() {
 }
 
 #[test]
-fn fs_fault_028_no_pattern_takes_for_ever() {
+fn fs_fault_028_no_pattern_takes_forever() {
     let scene = Scene::new();
     scene.write(&scene.ws("r.txt"), "a".repeat(50_000));
     let play = scene.play("auto", &[("grep", json!({ "pattern": "(a+)+$|(a|a)*b" }))]);

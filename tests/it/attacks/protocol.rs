@@ -252,7 +252,7 @@ fn protocol_059_a_lost_terminal_ends_the_server() {
 }
 
 #[test]
-fn protocol_060_and_061_many_requests_are_answered_also_when_nobody_reads_for_a_while() {
+fn protocol_060_and_061_many_requests_are_answered_even_if_nobody_reads_for_a_while() {
     for (count, pause) in [(100, 0), (20_000, 1)] {
         let scene = Scene::new();
         let mut play = scene.serve(|_| ());

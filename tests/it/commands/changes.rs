@@ -65,7 +65,7 @@ fn command_changes_are_shown_as_diffs() {
 }
 
 #[test]
-fn what_no_diff_shows_of_a_command_is_said() {
+fn changes_that_no_diff_shows_are_named() {
     let line = "chmod 755 a; ln -s a l; printf '\\0' > new; printf '\\0' >> old; rm gone; printf '%2000000d' 1 > large";
     let stage = Stage::new(Level::Best, &[run(line)]);
     stage.world.write("a", "one\n");
@@ -157,7 +157,7 @@ fn contents_of_a_folder_made_unreadable_are_undone() {
 }
 
 #[test]
-fn emptying_a_workspace_asks_unless_undo_covers_all_of_it() {
+fn emptying_a_workspace_requires_approval_unless_undo_covers_all_of_it() {
     enum Uncovered {
         Nothing,
         Ignored,

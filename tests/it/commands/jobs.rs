@@ -372,7 +372,7 @@ fn a_person_has_a_running_command_go_on_in_the_background() {
 }
 
 #[test]
-fn going_back_to_before_a_job_leaves_nothing_running() {
+fn rewinding_to_before_a_job_leaves_nothing_running() {
     for action in ["undo", "restore"] {
         let length = unique();
         let calls = [

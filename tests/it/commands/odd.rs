@@ -109,7 +109,7 @@ fn a_workspace_that_an_outer_repository_ignores_is_covered_and_searched() {
 }
 
 #[test]
-fn hard_links_and_sparse_files_come_back() {
+fn hard_links_and_sparse_files_are_restored() {
     let line = "echo more >> one; chmod 640 two; sed -i s/x/y/ three; rm -f sparse; truncate -s 3M new; ln new other";
     comes_back(&Stage::new(Level::Best, &[run(line)]), |folder| {
         std::fs::write(folder.join("one"), "text\n").unwrap();
@@ -124,7 +124,7 @@ fn hard_links_and_sparse_files_come_back() {
 }
 
 #[test]
-fn what_is_no_file_is_left_alone_and_a_removed_one_is_named() {
+fn pipes_and_sockets_are_left_alone_and_named_if_removed() {
     let stage = Stage::new(
         Level::Best,
         &[run("rm -f pipe socket a; mkfifo made; echo x > b")],
@@ -163,7 +163,7 @@ fn what_is_no_file_is_left_alone_and_a_removed_one_is_named() {
 }
 
 #[test]
-fn what_a_file_keeps_beside_its_text_survives_an_undo() {
+fn a_files_group_and_attributes_survive_an_undo() {
     let stage = Stage::new(Level::Best, &[run("echo more >> a")]);
     let path = stage.world.path().join("a");
     stage.world.write("a", "one\n");
@@ -198,7 +198,7 @@ fn what_a_file_keeps_beside_its_text_survives_an_undo() {
 }
 
 #[test]
-fn a_folder_in_which_somebody_put_a_file_stays_and_earlier_turns_can_be_undone() {
+fn a_folder_with_someone_elses_file_stays_and_earlier_turns_can_be_undone() {
     let call = |line| json!([{ "call": { "id": "c1", "name": "run_command", "arguments": { "command": line } } }]);
     let done = json!([{ "text": "Done." }]);
     let script = json!([
@@ -241,7 +241,7 @@ fn a_folder_in_which_somebody_put_a_file_stays_and_earlier_turns_can_be_undone()
 }
 
 #[test]
-fn a_repository_that_a_command_makes_goes_and_comes_whole() {
+fn a_repository_a_command_creates_is_undone_and_redone_as_a_whole() {
     for line in [
         "git init -q && git add -A && git -c user.name=a -c user.email=a@b commit -qm one",
         "git init -q new && cd new && echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm one",
@@ -255,7 +255,7 @@ fn a_repository_that_a_command_makes_goes_and_comes_whole() {
 }
 
 #[test]
-fn a_repository_in_which_somebody_worked_since_stays() {
+fn a_repository_someone_has_worked_in_since_stays() {
     let line = "git init -q new && cd new && echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm one";
     let stage = Stage::new(Level::Best, &[run(line)]);
     let path = stage.world.path();
@@ -301,7 +301,7 @@ fn links_out_of_the_workspace_are_not_followed_by_undo() {
 }
 
 #[test]
-fn somebody_who_asks_git_for_the_status_does_not_prevent_an_undo() {
+fn running_git_status_does_not_prevent_an_undo() {
     let line = "sed -i s/one/two/ a && git add -A && git -c user.name=a -c user.email=a@b commit -qm two && echo x > b";
     let stage = Stage::new(Level::Best, &[run(line)]);
     let path = stage.world.path();

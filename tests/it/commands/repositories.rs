@@ -367,7 +367,7 @@ const OF_GIT: [(&str, &str, &str); 13] = [
 ];
 
 #[test]
-fn undo_names_what_it_brings_back_of_git_and_leaves_nothing_over() {
+fn undo_names_the_parts_of_git_it_restores_and_leaves_nothing_behind() {
     const PREPARE: &str = "git init -qb main; echo one > a; git add a; git commit -qm one; git branch side; \
         echo main > a; git commit -qam main; git checkout -q side; echo side > a; git commit -qam side; \
         git checkout -q main; git init -qb main other; cd other; echo o > o; git add o; git commit -qm o";
@@ -454,7 +454,7 @@ const BRANCHES: &str = "git init -qb main; mkdir d; echo main > a; echo main > d
     git checkout -q main";
 
 #[test]
-fn a_checkout_in_a_terminal_is_not_taken_for_a_jobs_and_a_jobs_own_is_undone() {
+fn a_checkout_in_a_terminal_is_not_attributed_to_a_job_and_a_jobs_own_is_undone() {
     let job = "echo job > made; until [ -e go ]; do sleep 0.02; done; echo job > late; sleep 60";
     let own = "git checkout -q side; touch made late; sleep 60";
     for level in LEVELS {

@@ -171,7 +171,7 @@ impl Trial {
 }
 
 #[test]
-fn in_mode_ask_only_the_end_asks() {
+fn in_mode_ask_only_the_end_requires_approval() {
     let calls = [
         write("made.txt", "made\n"),
         write("too.txt", "too\n"),
@@ -630,7 +630,7 @@ fn try_says_what_it_needs() {
 }
 
 #[test]
-fn a_headless_run_has_nobody_to_apply_and_discards() {
+fn a_headless_run_discards_because_nobody_can_apply() {
     let stage = Stage::new(Level::Best, &[write("a", "tried\n")]);
     let output = stage.world.run(&["run", "--mode", "edit", "/try go"]);
     assert_eq!(output.code, Some(0), "{output:?}");
@@ -648,7 +648,7 @@ fn a_headless_run_has_nobody_to_apply_and_discards() {
 }
 
 #[test]
-fn calls_that_may_leave_the_copy_ask() {
+fn calls_that_may_leave_the_copy_require_approval() {
     let calls = [
         json!({ "command": "echo x > a", "network": true }),
         write("a", "x\n"),
@@ -831,7 +831,7 @@ fn two_sessions_try_at_once_and_both_results_are_merged() {
 }
 
 #[test]
-fn a_queued_try_begins_with_what_the_turns_before_it_made() {
+fn a_queued_try_starts_from_the_results_of_earlier_turns() {
     let script = json!([
         [{ "gate": "go" }, { "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a", "content": "first\n" } } }],
         [{ "text": "Done." }],

@@ -297,7 +297,7 @@ fn what_is_typed_into_the_document_of_a_removed_file_is_unsaved() {
 
 /// An editor that restarts the server may still have the text of a file that was removed earlier.
 #[test]
-fn a_document_of_which_the_editor_says_that_it_is_saved_is_not_unsaved() {
+fn a_document_the_editor_reports_as_saved_is_not_unsaved() {
     for (saved, title) in [
         (json!([]), "Run `ls` (ignores unsaved changes in gone.rs)"),
         (json!(["gone.rs"]), "Run `ls`"),
@@ -334,7 +334,7 @@ fn git_restores_unsaved_files() {
 }
 
 #[test]
-fn removed_and_moved_unsaved_files_come_back() {
+fn removed_and_moved_unsaved_files_are_restored() {
     for (line, text) in [
         ("mkdir b; mv a.rs b; cat b/a.rs", "// good\n"),
         ("mkdir b; rm a.rs", ""),
@@ -461,7 +461,7 @@ fn what_starts_a_command_loads_no_library_of_the_workspace() {
 
 /// The sandbox check is never killed: bubblewrap, killed at the wrong moment, would leave a process behind.
 #[test]
-fn a_sandbox_that_is_tried_ends_by_itself() {
+fn a_sandbox_check_ends_by_itself() {
     let world = World::new(
         json!([[{ "text": "ready" }], [call("c1", "report_ready", json!({ "ready": true }))]]),
     );

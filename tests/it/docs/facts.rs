@@ -226,7 +226,7 @@ fn the_inputs_of_the_action_are_on_its_page() {
 /// The runner executes `::add-mask::x` at the beginning of a line, and `##[add-mask]x` anywhere.
 #[cfg(unix)]
 #[test]
-fn the_runner_of_the_action_takes_no_commands_from_a_model() {
+fn the_runner_executes_no_workflow_commands_of_a_model() {
     use std::os::unix::fs::PermissionsExt as _;
     let action = text("action.yml");
     let (_, script) = action.rsplit_once("run: |\n").unwrap();

@@ -282,7 +282,7 @@ fn a_login_is_asked_for_once_and_lasts() {
 }
 
 #[test]
-fn a_declined_login_is_said_and_not_repeated() {
+fn a_declined_login_is_reported_and_not_repeated() {
     let world = World::new(json!([[{ "text": "one" }], [{ "text": "two" }]]));
     let (url, _) = serve(String::new());
     add(&world, &format!("[mcp.web]\nurl = {url:?}\n"));

@@ -411,7 +411,7 @@ fn of_provider(rows: &[Row]) -> Vec<Outcome> {
 }
 
 #[test]
-fn every_effort_of_every_model_is_taken_by_its_provider() {
+fn every_effort_of_every_model_is_accepted_by_its_provider() {
     let mut by_provider: BTreeMap<&str, Vec<Row>> = BTreeMap::new();
     for row in rows() {
         by_provider.entry(row.0).or_default().push(row);

@@ -63,7 +63,7 @@ fn pictures_go_in_the_words_of_each_dialect_and_into_results_where_they_may() {
 }
 
 #[test]
-fn pictures_go_to_the_next_model_too_and_a_summary_says_that_there_was_one() {
+fn images_reach_the_next_model_and_a_summary_mentions_them() {
     let play = |index: usize| {
         let rows = [SEEING[index], SEEING[(index + 1) % SEEING.len()]];
         let mut play = with_pictures(&rows);

@@ -99,11 +99,11 @@ const WIRE: &[(&str, &[(&str, By)])] = &[
             ),
             (
                 "pictures after a change of model",
-                Test("pictures_go_to_the_next_model_too_and_a_summary_says_that_there_was_one"),
+                Test("images_reach_the_next_model_and_a_summary_mentions_them"),
             ),
             (
                 "pictures in a summary",
-                Test("pictures_go_to_the_next_model_too_and_a_summary_says_that_there_was_one"),
+                Test("images_reach_the_next_model_and_a_summary_mentions_them"),
             ),
             (
                 "pictures of a person that are refused are left out",
@@ -156,11 +156,11 @@ const WIRE: &[(&str, &[(&str, By)])] = &[
             ),
             (
                 "a host that names the other dialect is asked there",
-                Test("a_host_that_names_the_other_api_is_asked_there_from_then_on"),
+                Test("a_host_that_names_the_other_api_is_used_with_it_from_then_on"),
             ),
             (
                 "and the person is told",
-                Test("a_server_that_names_another_api_is_asked_there"),
+                Test("a_server_that_names_another_api_is_used_with_it"),
             ),
             (
                 "every way to name it is understood",

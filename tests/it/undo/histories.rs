@@ -689,7 +689,7 @@ fn last_of(turns: &mut Vec<Turn>, who: Who) -> Option<Turn> {
 }
 
 #[test]
-fn whatever_happens_undo_takes_back_what_the_model_did_and_nothing_else() {
+fn whatever_happens_undo_reverts_what_the_model_did_and_nothing_else() {
     let more = std::env::var("TANDEM_HISTORIES").ok();
     let config = Config {
         cases: more

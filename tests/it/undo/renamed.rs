@@ -100,7 +100,7 @@ fn what_was_undone_or_rejected_follows_too() {
 }
 
 #[test]
-fn a_file_that_takes_the_place_of_a_changed_one_or_leaves_the_workspace_counts_as_removed() {
+fn a_file_replaced_by_another_or_moved_out_of_the_workspace_counts_as_removed() {
     let (world, mut client, session) = two_turns();
     rename(&mut client, &world, "a.rs", "new/b.rs");
     assert_eq!(listed(&mut client, &world, &session), [vec!["new/b.rs"]]);

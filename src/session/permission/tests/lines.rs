@@ -172,7 +172,7 @@ fn a_line_is_denied_if_any_command_is_and_asks_if_unclear() {
 }
 
 #[test]
-fn cautions_ask_in_all_modes_and_are_never_remembered() {
+fn cautions_require_approval_in_all_modes_and_are_never_remembered() {
     let mut rules = policy(&["edit_file", "run_command"], &[], &[]);
     for facts in [
         Facts {

@@ -178,7 +178,7 @@ const UNRELATED: &[&str] = &[
 ];
 
 #[test]
-fn lines_that_a_rule_does_not_concern_do_not_ask() {
+fn lines_that_no_rule_concerns_do_not_require_approval() {
     let deny = policy(&[], &[], &["run_command(rm *)", "run_command(git reset *)"]);
     let asks: Vec<_> = UNRELATED
         .iter()
