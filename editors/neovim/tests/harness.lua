@@ -1,5 +1,5 @@
 --- A small test harness: runs named tests in order, reports where each failure is, and prints a count at the end.
----@field recover fun() called behind a test that failed: what it left open must not fail the next one
+---@field recover fun() called after a test that failed: whatever it left open must not fail the next one
 local M = { passed = 0, failed = 0, skipped = 0, recover = function() end }
 
 --- The only test of this run: `finish` reruns a failed test in an editor of its own.
@@ -15,7 +15,7 @@ end
 
 ---@param name string
 ---@param body fun()
----@param is_of_all? boolean it says something of all the others; by itself it says nothing
+---@param is_of_all? boolean it is about all the others, and means nothing alone
 function M.test(name, body, is_of_all)
   if (vim.env[AGAIN] or name) ~= name then
     return
@@ -91,7 +91,7 @@ local function play_again()
 end
 
 --- Prints the count as the last line and ends the editor.
----@param options? { again?: boolean } whether a test that failed may be played once more
+---@param options? { again?: boolean } whether a failed test may be run again
 function M.finish(options)
   if options and options.again and M.failed == 1 and not failure.is_of_all and not vim.env[AGAIN] then
     play_again()

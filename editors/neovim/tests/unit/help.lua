@@ -11,7 +11,7 @@ return function(t, use)
   local help_file = use.plugin .. '/doc/tandem.txt'
   local help = table.concat(vim.fn.readfile(help_file), '\n')
 
-  ---@return string tags as :helptags makes them; it fails when one is there twice
+  ---@return string tags as :helptags makes them; fails if one occurs twice
   local function help_tags()
     local doc = vim.fn.tempname()
     vim.fn.mkdir(doc, 'p')
