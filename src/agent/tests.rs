@@ -184,7 +184,7 @@ impl Play {
     async fn take(&mut self) -> bool {
         let step = tokio::time::timeout(TIMEOUT, self.steps.recv())
             .await
-            .expect("the turn stands still");
+            .expect("the turn makes no progress");
         assert!(
             step.is_none() || self.done.is_none(),
             "something follows the end: {step:?}"
@@ -317,7 +317,7 @@ async fn read_only_calls_start_while_the_answer_streams_and_run_in_parallel() {
     assert_eq!(
         play.runs(),
         ["start a", "start b", "start c"],
-        "all run at once, and none has ended"
+        "all run in parallel, and none has ended"
     );
     play.look.add_permits(3);
     assert_eq!(play.end().await, Termination::EndTurn);
@@ -491,7 +491,7 @@ async fn steering_messages_join_after_the_running_tools() {
         parts: Vec::new(),
         joined: sender,
     }));
-    assert!(late.await.is_err(), "who comes too late is told");
+    assert!(late.await.is_err(), "a late caller learns of the end");
 }
 
 #[tokio::test]

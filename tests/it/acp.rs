@@ -34,7 +34,7 @@ fn a_conversation_over_lines() {
             .seen
             .iter()
             .all(|message| message["method"] != "_tandem/status"),
-        "clients of ACP know no status"
+        "ACP has no status"
     );
 }
 
@@ -85,7 +85,7 @@ fn files_go_through_a_client_that_offers_it() {
     assert_eq!(
         world.read("a.txt"),
         "on disk\n",
-        "the client's buffer was changed, and it saves when it likes"
+        "the client's buffer was changed; the client decides when to save"
     );
 }
 
@@ -387,7 +387,7 @@ fn an_unsaved_notebook_is_read_and_edited_as_cells() {
     assert_eq!(
         world.read("a.ipynb"),
         notebook("    \"saved\""),
-        "the client saves when it likes"
+        "the client decides when to save"
     );
     let requests = world.rehearsal().requests();
     let read = requests[1]["messages"].to_string();

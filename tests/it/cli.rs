@@ -101,7 +101,7 @@ fn run_json_prints_the_events_of_a_turn_in_order() {
     assert_eq!(
         started,
         ["c1", "c2"],
-        "what no tool has the name of does not run"
+        "a call of an unknown tool does not run"
     );
     let mut ended: Vec<_> = of(&events, "tool_execution_end")
         .iter()
@@ -791,7 +791,7 @@ fn conversations_are_stored_listed_shown_continued_and_removed() {
     assert_eq!(
         world.rehearsal().requests().len(),
         3,
-        "no model was asked in a conversation that is not there"
+        "no request for a session that does not exist"
     );
 }
 

@@ -40,7 +40,7 @@ fn instructions_are_sent_once_with_the_first_prompt() {
     );
     assert!(
         message.contains("Use tabs.\\u{200b}"),
-        "what cannot be seen is written out: {message}"
+        "invisible characters are escaped: {message}"
     );
     assert!(message.ends_with("hello"), "{message}");
     let all = Value::from(all).to_string();
@@ -418,7 +418,7 @@ fn folder_instructions_never_come_from_outside() {
     assert_eq!(
         messages.matches("My own words.").count(),
         1,
-        "what is read itself is not added: {messages}"
+        "a file that is read itself is not added: {messages}"
     );
 }
 

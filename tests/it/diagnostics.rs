@@ -154,7 +154,7 @@ fn cancel_does_not_wait_for_diagnostics() {
     let ended = client.find(|message| message["params"]["update"]["status"] == "completed");
     assert_eq!(
         ended["params"]["update"]["toolCallId"], "c1",
-        "the edit was made, and is told so"
+        "the edit was made, and its result says so"
     );
 }
 

@@ -112,7 +112,7 @@ impl World {
     pub fn wait<T>(&self, what: impl Future<Output = T>) -> T {
         self.runtime
             .block_on(async { tokio::time::timeout(PATIENCE, what).await })
-            .expect("the model waits in vain")
+            .expect("the expected request never reached the model")
     }
 
     /// A client that has initialized the connection as an ACP client.
@@ -324,7 +324,7 @@ impl Client {
             self.seen.push_back(message);
         }
         panic!(
-            "the server said nothing that fits; it said {:#?}",
+            "the server sent no matching message; it sent {:#?}",
             self.seen
         );
     }
@@ -338,7 +338,7 @@ impl Client {
             }
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => {
-                panic!("the server is silent; it said {:#?}", self.seen)
+                panic!("the server is silent; it sent {:#?}", self.seen)
             }
         }
     }

@@ -91,7 +91,7 @@ fn edits_of_open_documents_go_to_the_buffer() {
     assert_eq!(
         world.read("a.rs"),
         "// on disk\n",
-        "the disk is the person's to write"
+        "only the person saves to disk"
     );
 }
 
@@ -286,7 +286,7 @@ fn rejected_edits_change_nothing_and_are_reported_to_the_model() {
     let content = update["content"].as_array().unwrap();
     assert_eq!(
         content[0]["newText"], "two\n",
-        "what was refused is still to be seen: {update:#}"
+        "the refused change is still shown: {update:#}"
     );
     let is_rejected = |update: &Value| {
         let content = update["content"].as_array().unwrap();

@@ -107,7 +107,7 @@ fn the_conversation_gets_the_answer_and_nothing_that_was_read() {
         .rfind(|message| message["method"] == "_tandem/status")
         .unwrap()["params"]["usage"]
         .clone();
-    assert_eq!(usage["used"], 1110, "of the conversation alone: {usage}");
+    assert_eq!(usage["used"], 1110, "of the session alone: {usage}");
     assert_eq!(usage["cost"], 1.0, "of both: {usage}");
 }
 
@@ -306,7 +306,7 @@ fn explorers_read_what_the_session_may_read() {
     let (mut client, session) = session_with(&world, json!({ "permissions": rules }));
     turn(&mut client, &session);
     let requests = world.rehearsal().requests();
-    assert_eq!(requests.len(), 4, "no explorer of an explorer");
+    assert_eq!(requests.len(), 4, "a sub-agent has no sub-agent");
     let asked = &requests[2];
     for (id, expected) in [
         ("r1", "one of the user's rules forbids"),

@@ -342,7 +342,7 @@ fn configuration_mistakes_are_located_and_prompts_still_work() {
         .iter()
         .filter(|message| message["method"] == "window/showMessage")
         .count();
-    assert_eq!(again, 0, "a mistake is told once");
+    assert_eq!(again, 0, "a mistake is reported once");
 }
 
 #[test]

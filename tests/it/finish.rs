@@ -253,7 +253,7 @@ fn a_turn_ends_without_new_problems() {
     assert_eq!(
         desk.end().unwrap(),
         (counts, line),
-        "a loaded session says it again"
+        "a loaded session shows it again"
     );
     assert!(
         world
@@ -423,7 +423,7 @@ fn nothing_is_asked_or_said_where_nobody_can_tell_or_it_is_off() {
     let off = json!({ "settings": { "finish": { "diagnostics": false } } });
     desk.client.notify("workspace/didChangeConfiguration", off);
     desk.ask("change it again");
-    assert_eq!(desk.end(), None, "a session takes it at once");
+    assert_eq!(desk.end(), None, "a session applies it immediately");
 
     let world = World::new(script());
     world.write("a.ts", "x = 1\n");

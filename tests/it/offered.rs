@@ -319,7 +319,7 @@ fn an_open_document_is_edited_in_the_form_the_client_supports() {
         assert_eq!(
             world.read("a.rs"),
             "saved\n",
-            "the disk is the person's to write"
+            "only the person saves to disk"
         );
     }
 }

@@ -209,7 +209,7 @@ fn updates_name_their_turn_and_prompt() {
     client.answer(id);
     assert!(
         turn(&mut client, "tandem-1", "ended")["turnId"].is_string(),
-        "the server names what has no name"
+        "the server assigns missing IDs"
     );
 }
 

@@ -373,7 +373,7 @@ fn requests_are_sent_one_at_a_time_and_a_rule_may_settle_the_next() {
     assert_eq!(
         options(&first),
         ["allow_once", "reject_once"],
-        "what asks in every mode is never remembered"
+        "approval required in every mode is never remembered"
     );
     choose(&mut client, &first, "allow_once");
     let second = question(&mut client);
@@ -857,7 +857,7 @@ fn commands_require_approval_until_exactly_allowed() {
     assert_eq!(
         asked(Mode::Plan, &Permission::AllowOnce, &[line("ls")]),
         [],
-        "nobody is asked what the mode forbids"
+        "calls that the mode forbids show no request"
     );
 }
 

@@ -37,7 +37,7 @@ pub fn edit_until(client: &mut Client, uri: &str, text: &mut String, fits: impl 
         let line = edit["range"]["start"]["line"].as_u64().unwrap();
         assert!(
             line < text.lines().count().max(1) as u64,
-            "Vim cannot edit behind the last line: {request}"
+            "Vim cannot edit past the last line: {request}"
         );
         text.replace_range(start..end, edit["newText"].as_str().unwrap());
         type_text(client, uri, text);
@@ -153,7 +153,7 @@ fn saving_a_chat_file_streams_the_answer_into_it() {
     assert_eq!(
         requests.len(),
         2,
-        "saving with no new question asks nothing"
+        "saving without a new prompt sends nothing"
     );
     assert!(
         requests[1].to_string().contains("Because. Really."),
@@ -312,7 +312,7 @@ fn the_cursor_moves_to_the_next_question_unless_another_file_is_active() {
             .seen
             .iter()
             .all(|message| message["method"] != "window/showDocument"),
-        "whoever went on to other work stays there"
+        "the focus stays where the person went"
     );
 }
 
@@ -401,7 +401,7 @@ fn permission_requests_are_answered_by_code_actions() {
     assert_eq!(world.read("a.rs"), "two\n");
     assert!(
         text.contains("> **allowed:** Edit a.rs\n\n```diff"),
-        "the decision takes the question's place: {text}"
+        "the decision replaces the request: {text}"
     );
     assert!(
         !text.contains("Allow?") && !text.contains("Answer with"),
@@ -429,7 +429,7 @@ fn permission_requests_use_buttons_if_supported() {
     let early = |message: &Value| message["method"] == "window/showMessageRequest";
     assert!(
         !client.seen.iter().any(early),
-        "a menu stops some editors: the diff has to be there before"
+        "a menu blocks some editors, so the diff is shown first"
     );
     let question = client.next("window/showMessageRequest");
     assert_eq!(question["params"]["actions"][0]["title"], "Reject");
@@ -549,7 +549,7 @@ fn call_ids_may_repeat_across_conversations() {
         let late = command(&mut client, "tandem.allow", arguments.clone());
         assert_eq!(
             late["error"]["code"], -32600,
-            "what was answered answers nothing else: {late}"
+            "an answer counts for its own request only: {late}"
         );
     }
 }
@@ -753,7 +753,7 @@ fn a_looping_turn_waits_for_a_code_action() {
     assert_eq!(
         words[..2],
         ["Reject", "Allow"],
-        "and nothing is allowed for ever: {words:?}"
+        "and nothing is allowed permanently: {words:?}"
     );
     command(
         &mut client,

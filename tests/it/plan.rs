@@ -84,7 +84,7 @@ fn a_plan_is_a_file_and_starts_as_edited() {
     let edit = client.next("session/request_permission");
     assert_eq!(
         edit["params"]["toolCall"]["title"], "Edit a.rs",
-        "not in mode plan any more"
+        "no longer in mode plan"
     );
     choose(&mut client, &edit, "allow_once");
     client.answer(prompt);

@@ -53,7 +53,7 @@ fn chat_files_have_symbols_folds_links_and_definitions() {
     assert_eq!(
         targets,
         [code.as_str(), &format!("{code}#L2")],
-        "what is not there is no link"
+        "a missing file is not a link"
     );
     assert_eq!(
         links[1]["range"]["start"],
@@ -74,7 +74,7 @@ fn chat_files_have_symbols_folds_links_and_definitions() {
         assert_eq!(
             ask(&mut client, method, &code, None),
             json!([]),
-            "{method} of code is not ours to know"
+            "{method} in code is left to its own server"
         );
     }
     assert_eq!(
@@ -239,7 +239,7 @@ fn changed_lines_have_hints_and_old_text_until_settled() {
         .clone();
     assert!(
         titles(&offered).iter().all(|title| !title.contains("Fix")),
-        "our hints are no problems: {offered:?}"
+        "tandem's hints are not problems: {offered:?}"
     );
     let keep = offered
         .iter()

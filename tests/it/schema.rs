@@ -96,7 +96,7 @@ fn check((method, schema): Schema, value: &Value) {
     drop(validators);
     assert!(
         problems.is_empty(),
-        "not what `{method}` demands: {problems:?}\n{value:#}"
+        "does not match the schema of `{method}`: {problems:?}\n{value:#}"
     );
 }
 

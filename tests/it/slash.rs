@@ -208,7 +208,7 @@ fn another_model_continues_with_the_chosen_effort() {
     assert_eq!(last["model"], "big");
     assert_eq!(
         last["reasoning"]["effort"], "high",
-        "the other dialect says it in its own way"
+        "the other API has a field of its own"
     );
     let input = last["input"].to_string();
     assert!(

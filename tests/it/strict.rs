@@ -352,7 +352,7 @@ fn a_whole_session_of_every_row_is_never_refused_and_every_rule_can_refuse() {
         .collect();
     assert!(
         unproved.is_empty(),
-        "these rules refuse nothing: {unproved:#?}"
+        "these rules never refused a request: {unproved:#?}"
     );
 }
 

@@ -75,7 +75,7 @@ fn prompts_are_queued_and_answered_in_order() {
         });
         assert!(
             status["params"]["message"].is_null(),
-            "what the fields say is not said again: {status}"
+            "the fields are not repeated as text: {status}"
         );
     }
     world.rehearsal().open("first");
@@ -120,7 +120,7 @@ fn the_queue_is_bounded() {
     assert_eq!(
         client.answer(ids[4])["result"]["stopReason"],
         "cancelled",
-        "the one that was meant, at once"
+        "the selected one, immediately"
     );
     client.notify("session/cancel", json!({ "sessionId": session }));
     for (_, id) in ids.into_iter().enumerate().filter(|(index, _)| *index != 4) {
@@ -129,7 +129,7 @@ fn the_queue_is_bounded() {
     assert_eq!(
         world.rehearsal().requests().len(),
         1,
-        "nothing that was cancelled is asked"
+        "cancelled prompts are not sent"
     );
 }
 

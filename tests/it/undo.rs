@@ -184,7 +184,7 @@ fn undo_restores_an_open_buffer_through_the_editor() {
     assert_eq!(
         world.read("a.rs"),
         "// on disk\n",
-        "the disk is the person's to write"
+        "only the person saves to disk"
     );
 }
 
@@ -233,7 +233,7 @@ fn undone_turns_are_redone_in_reverse_order() {
     assert_eq!(
         world.read("a.rs"),
         "mine\ntwo\n",
-        "what was typed meanwhile stays"
+        "text typed in the meantime stays"
     );
 }
 

@@ -112,7 +112,7 @@ async fn a_cost_limit_without_known_prices_is_reported() {
         "{:?}",
         play.notices
     );
-    assert_eq!(play.notices.len(), 1, "once a turn is enough");
+    assert_eq!(play.notices.len(), 1, "reported once per turn");
 }
 
 fn repeats(rounds: u32) -> Value {

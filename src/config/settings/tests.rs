@@ -451,7 +451,7 @@ fn additional_models_can_be_configured_and_listed() {
     assert_eq!(
         settings.model.as_ref().unwrap().limits.first_byte,
         None,
-        "a local model may read for minutes"
+        "a local model may take minutes to process a prompt"
     );
     assert_eq!(
         settings.model_named("openai/x").map(|model| model.api),

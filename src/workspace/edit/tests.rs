@@ -33,7 +33,10 @@ fn check(text: &str, old: &str, new: &str, strategy: Strategy, expected: &str) {
 fn refused(text: &str, old: &str, new: &str, words: &[&str]) {
     let MatchError(message) = apply(text, &edit(old, new)).unwrap_err();
     for word in words {
-        assert!(message.contains(word), "{message:?} does not say {word:?}");
+        assert!(
+            message.contains(word),
+            "{message:?} does not contain {word:?}"
+        );
     }
 }
 

@@ -84,6 +84,6 @@ async fn a_killed_process_leaves_the_old_file_or_the_new_one() {
     assert_eq!(
         std::fs::read_dir(fixture.ws()).unwrap().count(),
         1,
-        "what killed processes left is swept"
+        "leftovers of killed processes are removed"
     );
 }

@@ -211,10 +211,7 @@ async fn full_writes_never_discard_unseen_changes() {
     commit(&workspace, "a.txt", &write("first\n"))
         .await
         .unwrap();
-    assert!(
-        workspace.knows(&path).await,
-        "it was written by the session"
-    );
+    assert!(workspace.knows(&path).await, "the session wrote it");
     fixture.write("a.txt", "user typed this\n");
     let error = commit(&workspace, "a.txt", &write("model version\n"))
         .await

@@ -90,6 +90,6 @@ fn variants(call: &str) -> &'static str {
         "rename" => "?rename,?renameat,?renameat2",
         "unlink" => "?unlink,?unlinkat",
         "ftruncate" => "?truncate,?ftruncate",
-        other => panic!("no family is called {other}"),
+        other => panic!("unknown family {other}"),
     }
 }

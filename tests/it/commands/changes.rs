@@ -393,7 +393,7 @@ fn changes_made_before_the_server_was_killed_are_undone() {
         assert_eq!(
             state.join("commands").read_dir().unwrap().count(),
             0,
-            "it is not found out twice"
+            "its changes are recorded only once"
         );
         let (_program, mut client) = serve();
         client.call("session/load", load);

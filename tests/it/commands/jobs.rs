@@ -452,7 +452,7 @@ fn output_is_what_a_terminal_shows_in_the_end() {
     );
     assert!(
         told.contains(r"begin\n 20%"),
-        "the job's line as it stands: {told}"
+        "the job's current line: {told}"
     );
 
     let mut ask = json!({ "sessionId": session, "id": 2 });

@@ -322,7 +322,7 @@ fn running_git_status_does_not_prevent_an_undo() {
     assert_ne!(
         std::fs::read(path.join(".git/index")).unwrap(),
         index,
-        "git writes it anew"
+        "git rewrites it"
     );
     let answer = review(&mut client, &session, "undo");
     assert_eq!(answer["result"]["left"], json!([]), "{answer}");

@@ -273,7 +273,7 @@ fn undo_gives_back_a_repository_that_a_command_destroyed() {
             .filter(|case| word == "all" || case.way.contains(word))
             .collect(),
     };
-    assert!(!some.is_empty(), "no way has this word");
+    assert!(!some.is_empty(), "no command contains this word");
     let count = some.len();
     let failed: Vec<_> = side_by_side(4, some, |case| case.play())
         .into_iter()

@@ -188,7 +188,7 @@ fn follow(root: &Path, file: &str, module: &[String], found: &mut Vec<Source>) {
         let module = [module, &[child]].concat();
         follow(
             root,
-            file.to_str().expect("names of ours are UTF-8"),
+            file.to_str().expect("file names in src are UTF-8"),
             &module,
             found,
         );

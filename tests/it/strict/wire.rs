@@ -591,7 +591,7 @@ fn every_wire_rule_is_held() {
         count - open.len()
     );
     std::io::stderr().write_all(line.as_bytes()).unwrap();
-    assert!(open.is_empty(), "nothing holds these: {open:#?}");
+    assert!(open.is_empty(), "nothing enforces these: {open:#?}");
     assert!(
         uncounted.is_empty(),
         "the strict server has rules that are not in the table: {uncounted:#?}"

@@ -111,7 +111,7 @@ fn rejections_can_be_undone_after_a_restart() {
     assert_eq!(
         undo(&mut client, &session)["result"]["message"],
         "undid turn 3: c.rs",
-        "what came later is undone first"
+        "later changes are undone first"
     );
     assert_eq!(
         undo(&mut client, &session)["result"]["message"],

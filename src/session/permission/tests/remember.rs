@@ -167,7 +167,7 @@ fn an_edited_rule_must_be_about_the_call_and_narrow() {
     }
     assert!(
         edited(&run("sh a.sh"), "run_command(sh a.sh *)").is_err(),
-        "no prefix says what a shell does"
+        "no prefix limits what a shell runs"
     );
     assert!(
         edited(&run("a && b"), "run_command(a b *)").is_err(),
