@@ -163,6 +163,19 @@ def asking_about_a_selection_answers_in_a_chat_file():
 
 
 @test
+def selection_offers_questions_before_undo():
+    with session("notes.tandem.md", [edit(("a + b", "a - b"))], [{"text": "There you are."}]) as (_, helix):
+        helix.ask("Subtract, please.")
+        helix.shows(ASKS)
+        helix.answer(r"Allow(?! for)")
+        helix.shows("There you are.")
+        helix.command("open src/lib.rs")
+        helix.type("gg a")
+        helix.shows("Undo the last turn")
+        helix.shows(r"Ask about this[\s\S]*Undo the last turn")
+
+
+@test
 def instruction_in_a_comment_is_an_action():
     with session("src/lib.rs", [{"text": "I would use checked_add."}]) as (model, helix):
         helix.insert("ggo", "// AI! never overflow")

@@ -20,6 +20,9 @@ use crate::workspace::native;
 
 /// The kinds of tandem's code actions.
 pub(in crate::server) const ACTION_KINDS: [&str; 3] = ["quickfix", "refactor", "source"];
+/// The kind of the actions that send a prompt. Helix sorts by kind and selects the first: `refactor` itself comes after
+/// `source`, of which undo is.
+const QUESTION: &str = "refactor.rewrite";
 const ASK: &str = "tandem.ask";
 /// tandem's commands.
 pub(in crate::server) const COMMANDS: [&str; 9] = [
@@ -95,16 +98,6 @@ impl Server {
     fn actions(&self, params: lsp::CodeActionParams) -> Vec<Value> {
         let uri = params.text_document.uri.0;
         let mut actions = self.prompt_actions();
-        if self.is_busy() {
-            actions.push(action(
-                "tandem: Stop",
-                "source",
-                "tandem.cancel",
-                &json!([]),
-            ));
-        } else {
-            actions.extend(self.undo_actions());
-        }
         if chat::is_chat(&uri) {
             if self
                 .documents
@@ -127,6 +120,16 @@ impl Server {
                 &params.range,
                 &params.context.diagnostics,
             ));
+        }
+        if self.is_busy() {
+            actions.push(action(
+                "tandem: Stop",
+                "source",
+                "tandem.cancel",
+                &json!([]),
+            ));
+        } else {
+            actions.extend(self.undo_actions());
         }
         actions
     }
@@ -329,7 +332,7 @@ fn comment_actions(uri: &str, text: &str) -> Vec<Value> {
             let range = json!({ "start": at(0), "end": at(line.len()) });
             action(
                 &title,
-                "refactor",
+                QUESTION,
                 ASK,
                 &json!([{ "prompt": prompt, "uri": uri, "range": range }]),
             )
@@ -369,7 +372,7 @@ fn selection_actions(uri: &str, range: &lsp::Range, diagnostics: &[lsp::Diagnost
     ] {
         actions.push(ask(
             title,
-            "refactor",
+            QUESTION,
             &with_diagnostics(prompt, diagnostics),
             range,
         ));
