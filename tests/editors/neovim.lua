@@ -574,6 +574,18 @@ t.test('a draft survives a restart', function()
   t.equal(require('tandem.draft').load(folder), '')
 end)
 
+t.test('a draft outlives what another editor writes in the same workspace', function()
+  local one, other = dofile(plugin .. '/lua/tandem/draft.lua'), dofile(plugin .. '/lua/tandem/draft.lua')
+  t.equal({ one.load(home), other.load(home) }, { '', '' })
+  one.save(home, 'one')
+  other.save(home, '')
+  t.equal(one.load(home), 'one', 'not deleted by an editor without a draft')
+  other.save(home, 'other')
+  other.save(home, '')
+  one.save(home, 'one')
+  t.equal(other.load(home), 'one', 'as the first editor leaves')
+end)
+
 t.test('a server that dies ends the turn with a reason, and the next question resumes in a new server', function()
   local _, folder = project('crash')
   local write = { id = 'w', name = 'write_file', arguments = { path = 'new.rs', content = 'new' } }
