@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::{STEPS, done};
-use crate::agent::event::{AgentEvent, Termination};
+use crate::agent::event::{AgentEvent, Permission, Termination};
 use crate::agent::{self, APPLY, Step, Steps, Turn};
 use crate::changes::change_set::{ChangeSet, Entry};
 use crate::changes::revert::Reason;
@@ -114,11 +114,12 @@ async fn settle(
     asked.note = Some(note);
     let outcome = agent::whether_to_apply(call_id, asked, &original.cancel, steps).await;
     let applies = outcome.allows();
-    let decided = preview(
-        &original.workspace,
-        if applies { "Applied" } else { "Discarded" },
-        changed,
-    );
+    let verb = match outcome {
+        _ if applies => "Applied",
+        Permission::Cancelled => "Did not apply",
+        _ => "Discarded",
+    };
+    let decided = preview(&original.workspace, verb, changed);
     steps
         .event(AgentEvent::preview(call_id, ToolKind::Edit, decided))
         .await;

@@ -40,6 +40,17 @@ export function trialChecks({ bench, model, picture }) {
     await bench.bufferIs(STOCK_TEXT);
   }
 
+  async function interrupted() {
+    await prepare("10 counts as low, perhaps.");
+    await bench.command("tandem: Try on a Private Copy");
+    await asking.waitFor();
+    await bench.reload();
+    await chat.locator(".tool[data-status=failed]", { hasText: "Did not apply the changes to src/stock.ts" }).waitFor();
+    await bench.idle();
+    await bench.openFile("stock.ts");
+    await bench.bufferIs(STOCK_TEXT);
+  }
+
   async function applied() {
     await prepare("10 counts as low now.");
     await bench.command("tandem: Try on a Private Copy");
@@ -60,6 +71,7 @@ export function trialChecks({ bench, model, picture }) {
 
   return [
     ["a trial changes nothing until its changes are applied, and they can be discarded", discarded],
+    ["a trial that a reload ends before the decision says that nothing was applied", interrupted],
     ["applied changes of a trial keep what was typed meanwhile, and are reviewed and undone", applied],
   ];
 }
