@@ -1,13 +1,14 @@
 /**
  * The text before tandem's pending changes, for the editor's own gutter: a click there shows what was removed. VS Code accepts such a text only from source
- * control providers, so there is one while changes are pending.
+ * control providers, so there is one while changes are pending, with their files.
  */
-import { type Disposable, scm, type SourceControl, type Uri } from "vscode";
+import { type Disposable, l10n, scm, type SourceControl, type SourceControlResourceGroup, Uri } from "vscode";
 import type { Before } from "./before";
-import type { Review } from "./review";
+import type { Hunk, Review } from "./review";
 
 export class Gutter implements Disposable {
   private control: SourceControl | undefined;
+  private group: SourceControlResourceGroup | undefined;
   private files = "";
   private readonly subscription: Disposable;
 
@@ -23,19 +24,28 @@ export class Gutter implements Disposable {
     this.control?.dispose();
   }
 
-  /** VS Code asks once per file and source control. */
+  /** VS Code asks for a text once per file and source control. */
   private update(): void {
-    const files = [...new Set(this.review.all().map(({ file }) => file.path))].sort().join("\n");
+    const changed = new Map(this.review.all().map((one) => [one.file.path, one]));
+    const files = [...changed.keys()].sort().join("\n");
     if (files !== this.files) {
       this.files = files;
       this.control?.dispose();
       this.control = files === "" ? undefined : this.register();
+      this.group = this.control?.createResourceGroup("review", l10n.t("Changes to Review"));
+    }
+    if (this.group !== undefined) {
+      this.group.resourceStates = [...changed.values()].map(({ session, turn, file }: Hunk) => ({
+        resourceUri: Uri.file(file.path),
+        command: { command: "tandem.openChange", title: l10n.t("Open Change"), arguments: [{ session, turn, file }] },
+      }));
     }
   }
 
   private register(): SourceControl {
     const control = scm.createSourceControl("tandem", "tandem");
     control.inputBox.visible = false;
+    control.count = 0; // the bicycle counts them
     control.quickDiffProvider = {
       provideOriginalResource: (uri: Uri) => (this.review.of(uri).length > 0 ? this.before.ofAll(uri) : undefined),
     };

@@ -270,7 +270,7 @@ export class Session implements Disposable {
     }
     await this.open();
     if (this.problem === undefined && this.status?.state !== "no_model") {
-      this.transcript.settleSetup();
+      this.transcript.settleSetup(l10n.t("tandem is set up now."));
       this.changed();
     }
   }

@@ -136,10 +136,15 @@ export class Transcript {
     this.last = [...this.entries.values()].at(-1);
   }
 
-  /** Removes the setup buttons of error cards once a model works; *Try Again* stays. */
-  settleSetup(): void {
-    const isFor = (entry: Entry) => entry.kind === "error" && entry.remedies.some((remedy) => SETUP.includes(remedy));
-    this.withdraw((remedy) => remedy !== "retry", isFor);
+  /** Removes the cards that asked for a setup once a model works; what failed for want of one can be tried again. */
+  settleSetup(text: string): void {
+    const asksFor = (entry: Entry) => entry.kind === "error" && entry.remedies.some((remedy) => SETUP.includes(remedy));
+    const cards = [...this.entries.values()].filter(asksFor);
+    const canRetry = cards.some(({ id }) => this.offers(id, "retry"));
+    cards.forEach(({ id }) => this.drop(id));
+    if (canRetry) {
+      this.notice(text, ["retry"]);
+    }
   }
 
   /** Ends the turn: no item stays busy. */
@@ -276,9 +281,9 @@ export class Transcript {
   }
 
   /** Removes buttons from cards. */
-  private withdraw(which: (remedy: Remedy) => boolean, from: (entry: Entry) => boolean = () => true): void {
+  private withdraw(which: (remedy: Remedy) => boolean): void {
     for (const entry of this.entries.values()) {
-      if ("remedies" in entry && entry.remedies.some(which) && from(entry)) {
+      if ("remedies" in entry && entry.remedies.some(which)) {
         entry.remedies = entry.remedies.filter((remedy) => !which(remedy));
         this.touch(entry);
       }

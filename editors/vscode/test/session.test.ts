@@ -347,7 +347,7 @@ test("cards that ask for a setup are settled by one that works", async () => {
   await turn;
   await current.reopen(true);
   const card = current.transcript.all().at(-1);
-  assert.deepEqual(card?.kind === "error" && card.remedies, ["retry"]);
+  assert.deepEqual(card?.kind === "notice" && card.remedies, ["retry"], "the error is gone, and the prompt can be sent");
 });
 
 test("other settings begin another session, which is said where the model had answered something", async () => {

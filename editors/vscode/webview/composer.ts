@@ -28,6 +28,8 @@ export class Composer {
   prompts: () => readonly string[] = () => [];
   /** Scrolls the conversation by a page, up or down. */
   page: (step: 1 | -1) => void = () => {};
+  /** Goes back to the permission request, if there is one. */
+  toRequest: () => boolean = () => false;
   /** How far back the recalled prompt is; 0 is the draft, kept in `kept` meanwhile. */
   private recalled = 0;
   private kept = "";
@@ -51,7 +53,8 @@ export class Composer {
     addEventListener("dragover", (event) => event.preventDefault());
     addEventListener("drop", (event) => give(event, event.dataTransfer));
     const attach = iconButton("add", t("Add the selection, files or images"), () => send({ type: "attach" }));
-    const bar = h("div", { class: "bar" }, attach, this.pickers.element, this.usage.element, this.action.element);
+    const rest = h("div", { class: "rest" }, attach, this.usage.element, this.action.element);
+    const bar = h("div", { class: "bar" }, this.pickers.element, rest);
     const complete = (request: number, query: string) => send({ type: "complete", request, query });
     this.suggestions = new Suggestions(this.input, complete, () => this.edited());
     const { element: list, status } = this.suggestions;
@@ -199,6 +202,8 @@ export class Composer {
     } else if ((event.key === "PageUp" || event.key === "PageDown") && this.input.scrollHeight <= this.input.clientHeight) {
       event.preventDefault();
       this.page(event.key === "PageUp" ? -1 : 1);
+    } else if (event.key === "Tab" && event.shiftKey && this.toRequest()) {
+      event.preventDefault();
     } else if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       this.submit(event.altKey && this.isBusy);

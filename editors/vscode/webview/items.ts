@@ -19,7 +19,7 @@ import { visible } from "../src/safe";
 import { triedText } from "../src/trial";
 import { chip } from "./chips";
 import { diffTable } from "./diff";
-import { type Child, h, Slot } from "./dom";
+import { type Child, CONTROL, h, Slot } from "./dom";
 import { icon, type IconName, kindIcons } from "./icons";
 import { styled } from "./styled";
 import { TextView } from "./text";
@@ -181,6 +181,9 @@ const OPEN_FILES = 4;
 const LISTED_FILES = 10;
 /** How many lines of a running command's output are shown. */
 const LIVE_LINES = 12;
+
+/** With Ctrl+K or ⌘K, what answers the first request for approval. */
+const KEYS: Partial<Record<PermissionOption["kind"], string>> = { allow_once: "Y", reject_once: "N" };
 
 class ToolView implements ItemView {
   readonly element = h("section", { class: "tool" });
@@ -364,12 +367,16 @@ class ToolView implements ItemView {
   private drawQuestion({ options, mixed }: Question): Child[] {
     const { id } = this.item;
     const warning = t("Check carefully: {0} mixes letters of different scripts.", mixed.map((word) => `“${word}”`).join(", "));
-    const button = (option: PermissionOption) =>
-      h(
+    const button = (option: PermissionOption) => {
+      const { kind, optionId, name } = option;
+      const key = options.find((one) => one.kind === kind) === option && !optionId.startsWith("answer_") ? KEYS[kind] : undefined;
+      const title = key && `${CONTROL}K ${CONTROL}${key}`;
+      return h(
         "button",
-        { type: "button", class: `button ${option.kind}`, click: () => this.send({ type: "answer", id, optionId: option.optionId }) },
-        visible(option.name),
+        { type: "button", class: `button ${kind}`, title, click: () => this.send({ type: "answer", id, optionId }) },
+        visible(name),
       );
+    };
     return [
       mixed.length > 0 && h("p", { class: "warning" }, icon("warning"), warning),
       h("div", { class: "buttons", role: "group", "aria-label": t("tandem needs your approval") }, ...options.map(button)),

@@ -8,7 +8,7 @@ import { announcements } from "./announce";
 import { codeClicked } from "./code";
 import { askForPictures, takePicture } from "./chips";
 import { Composer } from "./composer";
-import { h, Slot } from "./dom";
+import { CONTROL, h, Slot } from "./dom";
 import { askForFiles, linkFiles, lookAgain } from "./files";
 import { icon } from "./icons";
 import { age, JobStrip } from "./jobs";
@@ -62,6 +62,11 @@ const jobs = new JobStrip(send);
 /** The scroll position and sizes at the last check. */
 let last = { top: 0, height: 0, shown: 0 };
 composer.prompts = () => list.prompts;
+composer.toRequest = () => {
+  const button = [...list.element.querySelectorAll<HTMLElement>(".asking .question button")].at(-1);
+  button?.focus();
+  return button !== undefined;
+};
 composer.page = (step) => scroller.scrollBy(0, step * 0.9 * scroller.clientHeight);
 document.body.append(
   announcements,
@@ -209,8 +214,7 @@ function greeting({ phase, message, remedies }: ChatState): Node[] {
   if (phase === "stopped") {
     return [...head, errorCard({ text: message, remedies }, send)];
   }
-  const chord = navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl+K";
-  const keys = (key: string) => h("span", { class: "keys" }, h("kbd", {}, chord), h("kbd", {}, key));
+  const keys = (key: string) => h("span", { class: "keys" }, h("kbd", {}, `${CONTROL}K`), h("kbd", {}, key));
   return [
     ...head,
     h(

@@ -45,7 +45,23 @@ export function looksChecks({ bench, model, picture }) {
     await card.locator(".question button", { hasText: /reject/i }).click();
     await answer("As you wish.").waitFor();
     await bench.idle();
-    await bench.widenSideBar(WIDE_PX);
+    for (const width of [220, 320, 420, WIDE_PX]) {
+      await bench.widenSideBar(width);
+      for (const picker of ["mode", "model"]) {
+        await until(chat.locator(`.composer select.${picker}`), isWhole);
+      }
+    }
+  }
+
+  /** What is chosen in it is read to its end. */
+  function isWhole(select) {
+    const whole = select.cloneNode(true);
+    whole.value = select.value;
+    whole.style.cssText = "position: absolute; max-width: none";
+    select.parentElement.append(whole);
+    const { offsetWidth } = whole;
+    whole.remove();
+    return offsetWidth > 0 && select.offsetWidth >= offsetWidth;
   }
 
   /** The buttons on a prompt hide no word of it, and a wide table's scroll bar is visible without a pointer. */

@@ -136,6 +136,20 @@ export function reviewChecks({ bench, model, picture }) {
     await peek.waitFor({ state: "detached" });
   }
 
+  /** Where changes are looked for, too. */
+  async function inSourceControl() {
+    const { page } = bench;
+    await page.keyboard.press("Control+Shift+g");
+    const entry = (text) => page.locator(".scm-view .monaco-list-row", { hasText: text });
+    await entry("Changes to Review").locator(".count", { hasText: "2" }).waitFor();
+    await entry("cart.ts").click();
+    const comparison = page.locator(".tab.active", { hasText: "before tandem" });
+    await comparison.waitFor();
+    await picture("source-control");
+    await comparison.getByRole("button", { name: /Close/ }).click();
+    await bench.command("tandem: Open Chat");
+  }
+
   async function rejectHunk() {
     await bench.openFile("cart.ts");
     await bench.typeAtEndOf("The items in a shopping", " Mine.");
@@ -370,6 +384,7 @@ export function reviewChecks({ bench, model, picture }) {
     ["review: a turn's changes are listed by file and hunk, and marked in the editor", listed],
     ["review: a hunk opens in the diff editor with the original on the left", diff],
     ["review: the gutter shows what was removed", gutter],
+    ["review: Source Control lists the files", inSourceControl],
     ["review: a line says which turn wrote it; rejecting its hunk keeps what was typed and informs the model", rejectHunk],
     ["review: the lens above a hunk keeps it", keepHunk],
     ["review: rejecting a created file in the view removes it, closes its comparison and leaves no unsaved text", rejectFile],
