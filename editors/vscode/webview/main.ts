@@ -63,9 +63,9 @@ const jobs = new JobStrip(send);
 let last = { top: 0, height: 0, shown: 0 };
 composer.prompts = () => list.prompts;
 composer.toRequest = () => {
-  const button = [...list.element.querySelectorAll<HTMLElement>(".asking .question button")].at(-1);
-  button?.focus();
-  return button !== undefined;
+  const first = list.element.querySelector<HTMLElement>(".asking .question .reject_once, .asking .question button");
+  first?.focus();
+  return first !== null;
 };
 composer.page = (step) => scroller.scrollBy(0, step * 0.9 * scroller.clientHeight);
 document.body.append(

@@ -286,15 +286,17 @@ export class Workbench {
     await until(this.chat.locator("body"), ({ dataset }, kind) => dataset.vscodeThemeKind === kind, THEMES[name]);
   }
 
-  /** Drags the side bar's edge, for legible pictures; the chat then has that width. */
+  /** Drags the side bar's edge, for legible pictures; the chat then has that width. The edge may move while it is looked for. */
   async widenSideBar(width) {
     const { mouse } = this.page;
-    const bar = await this.page.locator(".part.sidebar").boundingBox();
-    await mouse.move(bar.x + bar.width, 300);
-    await mouse.down();
-    await mouse.move(bar.x + width, 300, { steps: 4 });
-    await mouse.up();
-    await until(this.chat.locator("body"), (body, wide) => Math.abs(body.clientWidth - wide) < 30, width);
+    await eventually(async (timeout) => {
+      const bar = await this.page.locator(".part.sidebar").boundingBox();
+      await mouse.move(bar.x + bar.width, 300);
+      await mouse.down();
+      await mouse.move(bar.x + width, 300, { steps: 4 });
+      await mouse.up();
+      await until(this.chat.locator("body"), (body, wide) => Math.abs(body.clientWidth - wide) < 30, width, timeout);
+    });
   }
 
   /** Kills the server immediately, like a crash. Its path is unique to this workbench, so no other is hit. */
@@ -399,19 +401,27 @@ export class Workbench {
     await this.editor.locator(".view-line", { hasText: typed }).waitFor();
   }
 
-  /** Selects from the line that has `text` to the start of the one `lines` below; with 0, the line itself. */
+  /**
+   * Selects from the line that has `text` to the start of the one `lines` below; with 0, the line itself. Something else may take the focus in between, and
+   * the rest of the keys.
+   */
   async select(text, lines) {
     const { keyboard } = this.page;
-    await this.goToEndOf(text);
-    await keyboard.press("Home");
-    await keyboard.press("Home");
-    for (let line = 0; line < lines; line++) {
-      await keyboard.press("Shift+ArrowDown");
-    }
-    if (lines === 0) {
-      await keyboard.press("Shift+End");
-    }
-    await this.page.locator(".statusbar-item", { hasText: "selected)" }).waitFor();
+    const cursor = (where) => this.page.locator(".statusbar-item", { hasText: where });
+    await eventually(async (timeout) => {
+      await this.goToEndOf(text);
+      await keyboard.press("Home");
+      await keyboard.press("Home");
+      const start = await cursor(/Ln \d+, Col 1$/).innerText({ timeout });
+      const line = Number(/\d+/.exec(start)[0]);
+      for (let down = 0; down < lines; down++) {
+        await keyboard.press("Shift+ArrowDown");
+      }
+      if (lines === 0) {
+        await keyboard.press("Shift+End");
+      }
+      await cursor(new RegExp(`Ln ${line + lines}, Col \\d+ \\(\\d+ selected\\)`)).waitFor({ timeout });
+    });
   }
 
   /** The open file is as on disk. VS Code may restore an older backup in a window that is reloaded just after an undo. */
