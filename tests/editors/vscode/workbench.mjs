@@ -271,7 +271,9 @@ export class Workbench {
     await keyboard.press(key);
     try {
       await this.page.locator(".quick-input-widget input[type=text]").fill(typed, { timeout });
-      await this.page.locator(".quick-input-list .monaco-list-row", { hasText: expected }).first().click({ timeout });
+      const row = this.page.locator(".quick-input-list .monaco-list-row", { hasText: expected }).first();
+      await row.waitFor({ timeout });
+      await row.click(); // for as long as it takes: one that is given up may have happened, and the next try would be a second
     } catch (error) {
       await keyboard.press("Escape");
       throw error;
