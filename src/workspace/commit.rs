@@ -5,6 +5,7 @@
 //! An open document is changed by an edit for one version, a closed file only if it still has the content the change
 //! was made for; if either has changed, everything starts over.
 
+mod client;
 mod document;
 mod placeholder;
 
@@ -14,11 +15,11 @@ use std::sync::Arc;
 use super::disk::{self, Content};
 use super::documents::Document;
 use super::edit::Outcome;
+use super::notebook;
 use super::seen::Known;
-use super::{Change, EditorError, FileChange, FileError, Source, Workspace, WorkspacePath};
-use super::{editor, notebook};
+use super::{Change, FileChange, FileError, Source, Workspace, WorkspacePath};
 use crate::domain::Stored;
-use crate::text::{has_lines_of, line_breaks};
+use crate::text::line_breaks;
 
 /// What the model is told of it.
 const LEFT: &str = "the file differs from the text sent to the editor, perhaps because a formatter ran; read it before the next edit";
@@ -359,26 +360,11 @@ impl Now {
             .filter(|before| !self.exists() || disk::is_encodable(path, before).is_ok())
             .unwrap_or(new);
         disk::is_encodable(path, &new)?;
-        let before = match self.place {
-            Place::Editor(_) => on_disk(path).await?,
-            _ => old.clone(),
-        };
-        match editor::in_time(
-            workspace
-                .0
-                .editor
-                .write(&path.absolute(), &outcome.new_text),
-        )
-        .await
+        let is_merge = matches!(change, Change::Merge { .. });
+        if let Some(attempt) =
+            client::write(workspace, path, self, (old.as_ref(), &new), is_merge).await?
         {
-            Some(Some(answer)) => {
-                let is_merge = matches!(change, Change::Merge { .. });
-                return self
-                    .written(workspace, path, before, new, answer, is_merge)
-                    .await;
-            }
-            Some(None) => {}
-            None => return Err(FileError::Editor(path.display(), editor::silent())),
+            return Ok(attempt);
         }
         if disk::replace(path, old, new).await? {
             return Ok(Attempt::Done(None));
@@ -387,95 +373,4 @@ impl Now {
             "another program keeps changing it; retry once it has stopped".to_owned(),
         ))
     }
-
-    /// A client's answer is not trusted: the file on the disk, which had the content `before`, decides. What the client
-    /// did not write, or cut, tandem writes itself; text that somebody else saved is never overwritten.
-    async fn written(
-        &self,
-        workspace: &Workspace,
-        path: &WorkspacePath,
-        before: Option<Content>,
-        new: Content,
-        answer: Result<(), EditorError>,
-        is_merge: bool,
-    ) -> Result<Attempt, FileError> {
-        let refused = |error: EditorError| FileError::Editor(path.display(), error.to_string());
-        let again = |reason: &str| Ok(Attempt::Again(reason.to_owned()));
-        let left = on_disk(path).await;
-        let is_left = |text: Option<&Content>| {
-            let left = left.as_ref().map(Option::as_ref);
-            left.is_ok_and(|left| left.map(|left| &left.text) == text.map(|text| &text.text))
-        };
-        if is_left(Some(&new)) {
-            restore_format(path, new).await?;
-            return Ok(Attempt::Done(None));
-        }
-        if is_left(before.as_ref()) {
-            let is_unsaved = before.as_ref().is_some_and(|old| old.text != self.text);
-            // Somebody may have saved this, which would be why the editor refused.
-            if !is_merge || is_unsaved {
-                answer.map_err(refused)?;
-            }
-            let is_done = match Self::look(workspace, path).await {
-                // It may have the new text in a buffer, and save it later.
-                Ok(now) if now.text != self.text => matches!(now.place, Place::Editor(_)),
-                _ => !is_unsaved && disk::replace(path, before, new).await?,
-            };
-            if is_done {
-                return Ok(Attempt::Done(None));
-            }
-            return again("the editor did not write it, or another program did");
-        }
-        match disk::complete(path, new.clone(), !is_merge).await {
-            Ok(true) => return Ok(Attempt::Done(None)),
-            Ok(false) if is_merge => return again("the editor saved a different text"),
-            Ok(false) => answer.map_err(refused)?,
-            Err(error) if is_merge => return Err(error),
-            // The disk may be full; what is left is recorded, to be undone.
-            Err(_) => {}
-        }
-        let (old, new) = (self.text.clone(), new.text);
-        let Some(left) = left? else {
-            return again("the editor removed it");
-        };
-        let found = left.text.clone();
-        // Then the edit, which removes some of the old lines, was not made.
-        let has_old = move || has_lines_of(&found, &old) && !has_lines_of(&new, &old);
-        if disk::blocking(has_old).await {
-            return again("another program saved a different text");
-        }
-        Ok(Attempt::Left(left))
-    }
-}
-
-/// What is on the disk; `None`: nothing.
-async fn on_disk(path: &WorkspacePath) -> Result<Option<Content>, FileError> {
-    match disk::text(path).await {
-        Ok((text, stored)) => Ok(Some(Content {
-            text: text.into(),
-            stored,
-        })),
-        Err(FileError::NotFound(_)) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-/// An ACP client may write every text as UTF-8; this restores the file's own encoding, and its permissions.
-async fn restore_format(path: &WorkspacePath, new: Content) -> Result<(), FileError> {
-    let plain = Stored::default();
-    if !new.stored.is_recoded(plain) && new.stored.mode.is_none() {
-        return Ok(());
-    }
-    let Ok((text, stored)) = disk::text(path).await else {
-        return Ok(());
-    };
-    let is_same = !stored.is_recoded(new.stored) && new.stored.mode.is_none();
-    if *text == *new.text && !is_same {
-        let old = Content {
-            text: text.into(),
-            stored,
-        };
-        disk::replace(path, Some(old), new).await?;
-    }
-    Ok(())
 }
