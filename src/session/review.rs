@@ -93,26 +93,16 @@ impl Changes {
     /// What was edited without a report becomes part of the last turn; what was not may still be.
     pub async fn take_up_unconfirmed(&mut self, conversation: &mut Conversation) {
         let images = self.checkpoints.images().await;
-        for mut call in std::mem::take(&mut self.unconfirmed) {
-            let unconfirmed = call.changed.files.clone();
-            let changed = made(&self.workspace, &images, unconfirmed).await;
+        for call in self.unconfirmed.clone() {
+            let changed = made(&self.workspace, &images, call.changed.files.clone()).await;
             if changed.files.iter().all(EntryChange::is_folder) {
-                self.unconfirmed.push(call);
                 continue;
             }
             let recorded = Journaled::Changed(conversation.turns, changed.clone());
             self.checkpoints.restore(recorded).await;
-            let files = &mut call.changed.files;
-            files.retain(|file| !changed.files.contains(file));
-            let made = Call {
-                changed,
-                ..call.clone()
-            };
-            conversation.journal.note(Record::Call(made));
-            if !call.changed.files.is_empty() {
-                conversation.journal.note(Record::Unconfirmed(call.clone()));
-                self.unconfirmed.push(call);
-            }
+            let made = Call { changed, ..call };
+            conversation.journal.note(Record::Call(made.clone()));
+            self.confirm(&made, true, &mut conversation.journal);
         }
     }
 
@@ -150,7 +140,14 @@ impl Changes {
         outbox.notices(changed.told);
         let (turn, command) = (conversation.turns, Some(&*changed.changes));
         let recorded = self.record(turn, &changed.diffs, command, outbox).await;
-        conversation.journal.unreported(title, recorded);
+        if !recorded.is_empty() {
+            conversation.journal.note(Record::Call(Call {
+                title: title.to_owned(),
+                kind: ToolKind::Execute,
+                changed: recorded,
+                ..Call::default()
+            }));
+        }
     }
 
     pub async fn review(

@@ -303,18 +303,6 @@ impl Journal {
         call
     }
 
-    /// Records changes of a command that no call has reported.
-    pub fn unreported(&mut self, title: &str, changed: ChangeSet) {
-        if !changed.is_empty() {
-            self.note(Record::Call(Call {
-                title: title.to_owned(),
-                kind: ToolKind::Execute,
-                changed,
-                ..Call::default()
-            }));
-        }
-    }
-
     /// Records something.
     pub fn note(&mut self, record: Record) {
         if !matches!(self.place, Place::Nowhere) {
