@@ -113,7 +113,14 @@ pub(super) async fn commit(
                 return Ok(effect.change);
             }
             Attempt::Left(left) => {
-                effect.change.leave(left);
+                let change = &mut effect.change;
+                let new_folders = change.after.map_or(0, |after| after.new_folders);
+                change.after = Some(Stored {
+                    new_folders,
+                    ..left.stored
+                });
+                (change.new_text, change.lines) = (left.text, Vec::new());
+                change.notes.push(LEFT.to_owned());
                 return Ok(effect.change);
             }
             Attempt::Again(why) => reason = why,
@@ -121,19 +128,6 @@ pub(super) async fn commit(
         last = Some(effect.change);
     }
     Err(FileError::Editor(path.display(), reason))
-}
-
-impl FileChange {
-    /// The editor left this in the file instead.
-    fn leave(&mut self, left: Content) {
-        let new_folders = self.after.map_or(0, |after| after.new_folders);
-        self.after = Some(Stored {
-            new_folders,
-            ..left.stored
-        });
-        (self.new_text, self.lines) = (left.text, Vec::new());
-        self.notes.push(LEFT.to_owned());
-    }
 }
 
 /// What a change does to the current text.

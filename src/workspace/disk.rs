@@ -121,8 +121,8 @@ pub(crate) async fn replace(
     .await
 }
 
-/// Writes all of a content whose end the file lacks, as it is stored or as plain UTF-8, or which is gone. Returns `false`
-/// if the file has something else, or lacks only `blanks`, if that may be; nothing is changed then.
+/// Writes all of a content where the file has its text in another encoding, lacks its end, or is gone. Returns `false` if
+/// the file has something else, or lacks only `blanks`, if that may be; nothing is changed then.
 pub(crate) async fn complete(
     path: &WorkspacePath,
     new: Content,
@@ -134,14 +134,19 @@ pub(crate) async fn complete(
             found => Some(found?),
         };
         let (begun, whole) = (found.as_deref().unwrap_or_default(), bytes(path, &new)?);
+        let mode = new.stored.mode;
         let plain = || new.text.as_bytes().strip_prefix(begun);
-        match whole.strip_prefix(begun).or_else(plain) {
-            Some(end) if !(blanks && end.trim_ascii().is_empty()) => {
-                replace_now(path, found.as_deref(), &whole, new.stored.mode)
-                    .map_err(|error| io_error("write", path, &error))
-            }
-            _ => Ok(false),
+        let end = whole.strip_prefix(begun).or_else(plain);
+        let is_cut = end.is_some_and(|end| !(blanks && end.trim_ascii().is_empty()));
+        let has_text = || content::decode(begun.to_vec()).is_some_and(|it| *it.0 == *new.text);
+        if !is_cut && !has_text() {
+            return Ok(false);
         }
+        let is_done = mode.is_none() && found.as_deref() == Some(&*whole);
+        let done = is_done
+            || replace_now(path, found.as_deref(), &whole, mode)
+                .map_err(|error| io_error("write", path, &error))?;
+        Ok(done)
     })
     .await
 }

@@ -4,7 +4,6 @@
 //! itself; text that somebody else saved is never overwritten.
 
 use super::{Attempt, Now, Place};
-use crate::domain::Stored;
 use crate::text::has_lines_of;
 use crate::workspace::disk::{self, Content};
 use crate::workspace::{EditorError, FileError, Workspace, WorkspacePath, editor};
@@ -37,11 +36,7 @@ pub(super) async fn write(
         let left = left.as_ref().map(Option::as_ref);
         left.is_ok_and(|left| left.map(|left| &left.text) == text.map(|text| &text.text))
     };
-    if is_left(Some(new)) {
-        restore_format(path, new.clone()).await?;
-        return done;
-    }
-    if is_left(before.as_ref()) {
+    if is_left(before.as_ref()) && !is_left(Some(new)) {
         let is_unsaved = before.as_ref().is_some_and(|old| old.text != now.text);
         // Somebody may have saved this, which would be why the editor refused.
         if !is_merge || is_unsaved {
@@ -87,24 +82,4 @@ async fn on_disk(path: &WorkspacePath) -> Result<Option<Content>, FileError> {
         Err(FileError::NotFound(_)) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// An ACP client may write every text as UTF-8; this restores the file's own encoding, and its permissions.
-async fn restore_format(path: &WorkspacePath, new: Content) -> Result<(), FileError> {
-    let plain = Stored::default();
-    if !new.stored.is_recoded(plain) && new.stored.mode.is_none() {
-        return Ok(());
-    }
-    let Ok((text, stored)) = disk::text(path).await else {
-        return Ok(());
-    };
-    let is_same = !stored.is_recoded(new.stored) && new.stored.mode.is_none();
-    if *text == *new.text && !is_same {
-        let old = Content {
-            text: text.into(),
-            stored,
-        };
-        disk::replace(path, Some(old), new).await?;
-    }
-    Ok(())
 }
