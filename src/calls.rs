@@ -10,9 +10,9 @@ pub(crate) mod names;
 pub mod partial;
 pub(crate) mod text;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::text::marks;
+use crate::text::{Fields, marks};
 
 /// The tools that a model is offered, as far as they decide what it meant.
 pub trait Catalog {
@@ -32,7 +32,7 @@ pub trait Catalog {
     ///
     /// # Errors
     /// What is wrong with it, for the model.
-    fn accept(&self, name: &str, arguments: &Map<String, Value>) -> Result<(), String>;
+    fn accept(&self, name: &str, arguments: &Fields) -> Result<(), String>;
 }
 
 /// Whether another call or message begins in a text of these arguments.

@@ -24,5 +24,13 @@ pub use fence::{Fences, fence, unfenced};
 pub use middle::without_middle;
 pub use position::{Encoding, LineIndex, Position, Range, apply_change};
 pub use redact::Redactor;
-pub use standing::{Piece, Standing, standing, undone};
+pub use standing::{Piece, standing, undone};
 pub use upkeep::Upkeep;
+
+/// The members of a JSON object, in order.
+pub type Fields = serde_json::Map<String, serde_json::Value>;
+
+/// Whether a list of words, with white space between them, has this one.
+pub fn lists(words: &str, word: &str) -> bool {
+    words.split_ascii_whitespace().any(|it| it == word)
+}

@@ -19,7 +19,7 @@ mod react;
 mod search;
 
 use memchr::memmem;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use self::beginning::{is_example, whole_fence};
 pub(crate) use self::forms::inner;
@@ -27,7 +27,7 @@ pub(crate) use self::json::TextCall;
 pub(crate) use self::quoted::{Quotation, may_come_from, says};
 use self::search::{MODULES, Search};
 use crate::calls::Catalog;
-use crate::text::{marks, repair};
+use crate::text::{Fields, lists, marks, repair};
 
 /// Why a call in a fence or as JSON after prose is not run.
 const EXAMPLE: &str = "it is surrounded by other text and may be an example";
@@ -110,10 +110,10 @@ impl<C: Catalog> TextCalls<C> {
     }
 
     /// The arguments of a native call that came as text in one of the forms of a call, where they are all of `raw`.
-    pub(crate) fn arguments(&self, name: &str, raw: &str) -> Option<Map<String, Value>> {
+    pub(crate) fn arguments(&self, name: &str, raw: &str) -> Option<Fields> {
         // No arguments, as an empty list or string.
         if ["[]", "\"\""].contains(&raw.trim()) {
-            return Some(Map::new());
+            return Some(Fields::new());
         }
         let tool = self.tools.resolve(name)?;
         let is_same = |name: &str| self.tools.resolve(name).is_some_and(|other| other == tool);
@@ -411,9 +411,9 @@ impl<C: Catalog> TextCalls<C> {
                     if required.iter().any(|key| *key == word.to_lowercase()) =>
                 {
                     let (_, value) = words(behind).next()?;
-                    let arguments = Map::from_iter([(word.to_lowercase(), "".into())]);
+                    let arguments = Fields::from_iter([(word.to_lowercase(), "".into())]);
                     let call = TextCall::new((*name).to_owned(), arguments);
-                    return (!marks::has_word(json::TYPES, value)).then_some(call);
+                    return (!lists(json::TYPES, value)).then_some(call);
                 }
                 _ => {}
             }
@@ -478,7 +478,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The arguments of a call whose only required argument, a text, came alone as a JSON string.
-fn only_argument(schema: &Value, raw: &str) -> Option<Map<String, Value>> {
+fn only_argument(schema: &Value, raw: &str) -> Option<Fields> {
     let text: String = serde_json::from_str(raw).ok()?;
     let required = schema
         .get("required")
@@ -491,7 +491,7 @@ fn only_argument(schema: &Value, raw: &str) -> Option<Map<String, Value>> {
         _ => return None,
     };
     (schema["properties"][name]["type"] == "string")
-        .then(|| Map::from_iter([(name.to_owned(), text.into())]))
+        .then(|| Fields::from_iter([(name.to_owned(), text.into())]))
 }
 
 /// Whether a text is nothing but the mark that begins a call, or the beginning of one that occurs in no prose.

@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Api, Arguments, Endpoint, Instructions, Preamble, ToolSpec};
+use crate::text::Fields;
 
 /// Closes the body of every API: the list of messages is its last field.
 pub(super) const TAIL: &[u8] = b"]}";
@@ -19,11 +20,7 @@ const RESULT: &[u8] = br#"{"role":"tool""#;
 
 /// Our fields and those of the effort, overridden by the configured ones. A configured `null` removes a field; so does
 /// `false` (TOML has no null) for a field that is not a flag: not every server accepts `stream_options`.
-pub(super) fn fields(
-    ours: Value,
-    effort: &Map<String, Value>,
-    endpoint: &Endpoint,
-) -> Map<String, Value> {
+pub(super) fn fields(ours: Value, effort: &Fields, endpoint: &Endpoint) -> Fields {
     let Value::Object(mut fields) = ours else {
         unreachable!("a body is an object")
     };
@@ -64,18 +61,14 @@ pub(super) fn cache(ours: &mut Value, endpoint: &Endpoint, instructions: &Instru
 }
 
 /// Adds the tools a model may call; without tools, the request has no such field.
-pub(super) fn offer(
-    fields: &mut Map<String, Value>,
-    tools: &[ToolSpec],
-    tool: impl Fn(&ToolSpec) -> Value,
-) {
+pub(super) fn offer(fields: &mut Fields, tools: &[ToolSpec], tool: impl Fn(&ToolSpec) -> Value) {
     if !tools.is_empty() {
         fields.insert("tools".into(), tools.iter().map(tool).collect());
     }
 }
 
 /// The body with these fields, left open: without [`TAIL`], which would close it.
-pub(super) fn open(fields: &Map<String, Value>) -> Vec<u8> {
+pub(super) fn open(fields: &Fields) -> Vec<u8> {
     let mut bytes = serde_json::to_vec(fields).expect("a JSON value always serializes");
     debug_assert!(
         bytes.ends_with(TAIL),

@@ -7,12 +7,13 @@ mod tokens;
 
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::connection::Connection;
 use super::http::Http;
 use super::{Endpoint, Failure, Provider, fault};
 use crate::domain::CompletionApi;
+use crate::text::Fields;
 
 pub use edit::{PastEdit, Rewrite, edit_format, rewritten};
 
@@ -133,7 +134,7 @@ async fn fill(
     })
 }
 
-fn infill(gap: &Gap) -> Map<String, Value> {
+fn infill(gap: &Gap) -> Fields {
     let others = gap
         .others
         .iter()
@@ -151,7 +152,7 @@ fn infill(gap: &Gap) -> Map<String, Value> {
     }))
 }
 
-fn ollama(endpoint: &Endpoint, gap: &Gap) -> Map<String, Value> {
+fn ollama(endpoint: &Endpoint, gap: &Gap) -> Fields {
     object(json!({
         "model": endpoint.model,
         "prompt": gap.prompt(),
@@ -162,7 +163,7 @@ fn ollama(endpoint: &Endpoint, gap: &Gap) -> Map<String, Value> {
     }))
 }
 
-fn completions(endpoint: &Endpoint, gap: &Gap) -> Map<String, Value> {
+fn completions(endpoint: &Endpoint, gap: &Gap) -> Fields {
     let mut body = object(json!({
         "model": endpoint.model,
         "prompt": gap.prompt(),
@@ -181,7 +182,7 @@ fn completions(endpoint: &Endpoint, gap: &Gap) -> Map<String, Value> {
 }
 
 /// With the tokens the model was trained with, if its name tells which: many servers ignore or refuse a suffix.
-fn with_tokens(endpoint: &Endpoint, gap: &Gap) -> Map<String, Value> {
+fn with_tokens(endpoint: &Endpoint, gap: &Gap) -> Fields {
     let mut body = completions(endpoint, gap);
     if let Some(prompt) = tokens::prompt(&endpoint.model, &gap.prompt(), &gap.after) {
         body.insert("prompt".to_owned(), prompt.into());
@@ -190,10 +191,10 @@ fn with_tokens(endpoint: &Endpoint, gap: &Gap) -> Map<String, Value> {
     body
 }
 
-fn object(value: Value) -> Map<String, Value> {
+fn object(value: Value) -> Fields {
     match value {
         Value::Object(fields) => fields,
-        _ => Map::new(),
+        _ => Fields::new(),
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) use self::edges::{
     ends_sentence, framed, is_open, is_spoken_of, may_become_end, may_become_header,
     may_become_sender, part, without_edges, without_ends,
 };
-pub(crate) use self::names::{THOUGHTS, has_word, is_name_of_calls, words};
+pub(crate) use self::names::{THOUGHTS, is_name_of_calls, words};
 
 /// What a mark encloses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

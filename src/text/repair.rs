@@ -8,10 +8,10 @@
 
 mod reader;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use self::reader::Reader;
-use super::{marks, unfenced};
+use super::{Fields, marks, unfenced};
 
 /// How often text may be encoded.
 const LAYERS: usize = 3;
@@ -34,7 +34,7 @@ pub enum Repair {
 }
 
 /// The object in `text`, and how it was repaired. `is_whole`: the model ended it, rather than a limit.
-pub fn object(text: &str, is_whole: bool) -> Option<(Map<String, Value>, Repair)> {
+pub fn object(text: &str, is_whole: bool) -> Option<(Fields, Repair)> {
     if let Ok(Value::Object(fields)) = serde_json::from_str(text) {
         return Some((fields, Repair::None));
     }
@@ -55,7 +55,7 @@ pub fn object(text: &str, is_whole: bool) -> Option<(Map<String, Value>, Repair)
 }
 
 /// The whole object at the end of ever longer beginnings of it, as servers send that repeat what came before.
-fn last(text: &str) -> Option<Map<String, Value>> {
+fn last(text: &str) -> Option<Fields> {
     const BEGINNING: usize = 3;
     const TRIES: usize = 16;
     let beginning = text.get(..BEGINNING).filter(|it| it.starts_with('{'))?;
@@ -160,11 +160,11 @@ fn closed(text: &str) -> Option<String> {
     is_near.then(|| text.chars().chain(open.into_iter().rev()).collect())
 }
 
-fn layers(text: &str, left: usize) -> Option<Map<String, Value>> {
+fn layers(text: &str, left: usize) -> Option<Fields> {
     let text = unfenced(text.trim_start_matches('\u{feff}').trim()).trim();
     if text.starts_with(PATCH.0) {
         let is_whole = text.trim_end().ends_with(PATCH.1);
-        return is_whole.then(|| Map::from_iter([(PATCH_ARGUMENT.to_owned(), text.into())]));
+        return is_whole.then(|| Fields::from_iter([(PATCH_ARGUMENT.to_owned(), text.into())]));
     }
     match value(text)? {
         Value::Object(fields) => Some(fields),
@@ -206,7 +206,7 @@ pub fn first_value(text: &str) -> Option<(Value, &str)> {
 }
 
 fn is_empty(value: &Value) -> bool {
-    value == "" || value.as_object().is_some_and(Map::is_empty)
+    value == "" || value.as_object().is_some_and(Fields::is_empty)
 }
 
 /// Whether nothing but blanks, closing brackets too many and control tokens is left.
@@ -236,7 +236,7 @@ mod tests {
         assert_eq!(
             object(r#"{"a": "\u00e9\n"}"#, true),
             Some((
-                Map::from_iter([("a".to_owned(), "é\n".into())]),
+                Fields::from_iter([("a".to_owned(), "é\n".into())]),
                 Repair::None
             ))
         );

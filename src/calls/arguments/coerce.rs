@@ -1,11 +1,11 @@
 //! Converts arguments whose meaning is certain to what a schema requires. Pure.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::super::names::squash;
 use super::foreign::{self, find_word, means, meant_by};
 use super::leaks;
-use crate::text::repair;
+use crate::text::{Fields, repair};
 
 /// Converts values whose meaning is certain to what the schema requires; leaves the rest to [`super::check`].
 pub(super) fn coerce(value: &mut Value, schema: &Value) {
@@ -147,7 +147,7 @@ fn as_step(item: &mut Value, schema: &Value) {
     let Some(fields) = item.as_object_mut() else {
         return;
     };
-    let has = |fields: &Map<String, Value>, ours| fields.keys().any(|name| means(name, ours));
+    let has = |fields: &Fields, ours| fields.keys().any(|name| means(name, ours));
     if !has(fields, "content")
         && let Some(words) = fields.remove("description")
     {
@@ -249,7 +249,7 @@ fn unpack_text(name: &str, value: &mut Value, schema: &Value) {
 }
 
 /// A command may be a list of words; for a job without a command it is `read`.
-fn command(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+fn command(fields: &mut Fields, properties: &Fields) {
     // A program, and its arguments beside it.
     if let (Some(Value::String(program)), Some(Value::Array(words))) =
         (fields.get("command"), fields.get("args"))
@@ -295,7 +295,7 @@ fn command(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
 }
 
 /// Blocks of SEARCH and REPLACE, whatever they are called, for a list of edits.
-fn blocks(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+fn blocks(fields: &mut Fields, properties: &Fields) {
     if !properties.contains_key("edits") || fields.contains_key("edits") {
         return;
     }
@@ -330,7 +330,7 @@ fn unpack(value: &mut Value) {
 }
 
 /// `{path, old_text, new_text}` for `{path, edits: [{old_text, new_text}]}`: the one item of a missing list, spread out.
-fn fold_single_item(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+fn fold_single_item(fields: &mut Fields, properties: &Fields) {
     let list = properties
         .iter()
         .find_map(|(name, schema)| Some((name, schema.pointer("/items/properties")?.as_object()?)));
@@ -343,13 +343,13 @@ fn fold_single_item(fields: &mut Map<String, Value>, properties: &Map<String, Va
             .then(|| name.trim_end_matches(['1', '_']).to_owned())
     };
     let known = |name: &str| meant_by(name, of_item).is_some();
-    let (item, rest): (Map<_, _>, Map<_, _>) =
+    let (item, rest): (Fields, Fields) =
         std::mem::take(fields).into_iter().partition(|(name, _)| {
             !properties.contains_key(name)
                 && (known(name) || numbered(name).is_some_and(|name| known(&name)))
         });
     *fields = rest;
-    let item: Map<_, _> = item
+    let item: Fields = item
         .into_iter()
         .map(|(name, value)| (numbered(&name).unwrap_or(name), value))
         .collect();

@@ -3,12 +3,13 @@
 //! An argument that only comments on the call is dropped. One that changes its effect is translated, or else refused
 //! later.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::text::shell::{is_shell, quoted};
 
 use super::super::names::{head, squash};
 use super::words::{ARGUMENTS, COMMENTS, FILE_TYPES, LAST_LINES, RANGES, USUAL, WORDS};
+use crate::text::Fields;
 
 /// The one of `ours` that a name means.
 fn find<'a>(name: &str, ours: impl Iterator<Item = &'a str>) -> Option<&'a str> {
@@ -16,7 +17,7 @@ fn find<'a>(name: &str, ours: impl Iterator<Item = &'a str>) -> Option<&'a str> 
 }
 
 /// The one of these arguments that a name means.
-pub(super) fn meant_by<'a>(name: &str, properties: &'a Map<String, Value>) -> Option<&'a str> {
+pub(super) fn meant_by<'a>(name: &str, properties: &'a Fields) -> Option<&'a str> {
     find(name, properties.keys().map(String::as_str))
 }
 
@@ -89,7 +90,7 @@ pub(super) fn is_nothing(name: &str, value: &Value) -> bool {
 }
 
 /// Turns an operation of OpenAI's own tool (`update_file`, a path and the changed lines) into a patch.
-pub(super) fn operation(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+pub(super) fn operation(fields: &mut Fields, properties: &Fields) {
     let text = |name: &str| fields.get(name).and_then(Value::as_str);
     let (Some(kind), Some(path)) = (text("type"), text("path")) else {
         return;
@@ -103,7 +104,7 @@ pub(super) fn operation(fields: &mut Map<String, Value>, properties: &Map<String
     if properties.contains_key("patch") {
         let lines = text("diff").unwrap_or_default().trim_end_matches('\n');
         let patch = format!("*** Begin Patch\n*** {action} File: {path}\n{lines}\n*** End Patch");
-        *fields = Map::from_iter([("patch".to_owned(), patch.into())]);
+        *fields = Fields::from_iter([("patch".to_owned(), patch.into())]);
     }
 }
 
@@ -111,7 +112,7 @@ pub(super) fn operation(fields: &mut Map<String, Value>, properties: &Map<String
 const ENVELOPES: usize = 3;
 
 /// Unwraps a call from its envelopes.
-pub(super) fn unwrap(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+pub(super) fn unwrap(fields: &mut Fields, properties: &Fields) {
     // The only argument is the JSON of itself.
     if let (1, Some((name, Value::String(text)))) = (fields.len(), fields.iter().next())
         && text.trim_start().starts_with('{')
@@ -128,7 +129,7 @@ pub(super) fn unwrap(fields: &mut Map<String, Value>, properties: &Map<String, V
 }
 
 /// Unwraps a call from an envelope: an object or its JSON, with no known argument beside it. Returns whether it did.
-fn unwrap_once(fields: &mut Map<String, Value>, properties: &Map<String, Value>) -> bool {
+fn unwrap_once(fields: &mut Fields, properties: &Fields) -> bool {
     let is_known = |name: &String| meant_by(name, properties).is_some();
     let within = |value: &Value| match value {
         Value::Object(inner) => Some(inner.clone()),
@@ -162,7 +163,7 @@ fn unwrap_once(fields: &mut Map<String, Value>, properties: &Map<String, Value>)
 }
 
 /// Renames fields and converts values, unless our own name is present.
-pub(super) fn rename(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+pub(super) fn rename(fields: &mut Fields, properties: &Fields) {
     range(fields, properties);
     for (name, value) in std::mem::take(fields) {
         let ours = properties.keys().map(String::as_str);
@@ -282,7 +283,7 @@ fn path(value: &Value) -> Option<(String, Value)> {
 }
 
 /// The file of edits that each name it, where it is the same one.
-pub(super) fn hoist(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+pub(super) fn hoist(fields: &mut Fields, properties: &Fields) {
     if !["path", "edits"]
         .iter()
         .all(|name| properties.contains_key(*name))
@@ -308,7 +309,7 @@ pub(super) fn hoist(fields: &mut Map<String, Value>, properties: &Map<String, Va
 }
 
 /// The files of a list, for the tool that reads one and `more_paths`.
-pub(super) fn spread_paths(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+pub(super) fn spread_paths(fields: &mut Fields, properties: &Fields) {
     if !properties.contains_key("more_paths") {
         return;
     }
@@ -332,14 +333,14 @@ pub(super) fn spread_paths(fields: &mut Map<String, Value>, properties: &Map<Str
 }
 
 /// Lines from one to another, for a first line and a number of them.
-fn range(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+fn range(fields: &mut Fields, properties: &Fields) {
     if !["offset", "limit"]
         .iter()
         .all(|name| properties.contains_key(*name))
     {
         return;
     }
-    let of = |fields: &Map<String, Value>, (heads, beside): (&str, &str)| {
+    let of = |fields: &Fields, (heads, beside): (&str, &str)| {
         fields
             .keys()
             .find(|name| head(&squash(name), heads, beside).is_some())
@@ -476,8 +477,8 @@ mod tests {
                     names.push(format!("{head}_{word}"));
                 }
                 for name in names {
-                    let properties = Map::from_iter([((*ours).to_owned(), json!({}))]);
-                    let mut fields = Map::from_iter([(name.clone(), json!("value"))]);
+                    let properties = Fields::from_iter([((*ours).to_owned(), json!({}))]);
+                    let mut fields = Fields::from_iter([(name.clone(), json!("value"))]);
                     rename(&mut fields, &properties);
                     assert!(fields.contains_key(*ours), "{name}: {ours}");
                 }
@@ -512,7 +513,7 @@ mod tests {
 
     #[test]
     fn times_are_converted_by_their_unit() {
-        let properties = Map::from_iter([("timeout_s".to_owned(), json!({}))]);
+        let properties = Fields::from_iter([("timeout_s".to_owned(), json!({}))]);
         for (name, value, expected) in [
             ("timeout", json!(30), 30),
             ("timeout", json!(120_000), 120),
@@ -527,7 +528,7 @@ mod tests {
             ("timeout", json!("2 m"), 120),
             ("timeout_s", json!(2000), 2000),
         ] {
-            let mut fields = Map::from_iter([(name.to_owned(), value)]);
+            let mut fields = Fields::from_iter([(name.to_owned(), value)]);
             rename(&mut fields, &properties);
             assert_eq!(fields.get("timeout_s"), Some(&json!(expected)), "{name}");
         }

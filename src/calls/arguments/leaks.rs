@@ -3,18 +3,18 @@
 //! Servers split an envelope at its marks, and models write marks in places where theirs do not expect them. What is
 //! cut off here has no beginning in the argument, so no file has it by itself.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::super::names;
 use super::foreign::{is_argument, means, meant_by};
 use crate::text::marks::{self, Kind};
-use crate::text::repair;
+use crate::text::{Fields, repair};
 
 /// How many arguments may have been swallowed.
 const SWALLOWED: usize = 8;
 
 /// Cuts marks off keys and the ends of texts. An argument that another one has swallowed becomes its own again.
-pub(super) fn repair(fields: &mut Map<String, Value>, properties: &Map<String, Value>) {
+pub(super) fn repair(fields: &mut Fields, properties: &Fields) {
     for (key, value) in std::mem::take(fields) {
         let is_ours = meant_by(&key, properties).is_some();
         let clean = names::bare(&key);
@@ -140,12 +140,7 @@ fn headless<'a>(text: &'a str, ours: &str) -> &'a str {
 
 /// A text without the marks at its end that nothing in it begins: those of a family, the end of the argument's own tag,
 /// and the tags that end after one of them.
-fn without_marks<'a>(
-    text: &'a str,
-    ours: &str,
-    properties: &Map<String, Value>,
-    is_document: bool,
-) -> &'a str {
+fn without_marks<'a>(text: &'a str, ours: &str, properties: &Fields, is_document: bool) -> &'a str {
     // The beginning of an argument that never came, and of its tag.
     let tags = marks::begins(&[Kind::Argument]).filter(|begin| !marks::is_token(begin));
     let mut clean = marks::without_ends(text);
@@ -223,7 +218,7 @@ fn without_json(text: &str) -> &str {
 }
 
 /// The argument's own text, if it ends with a copy of another argument of the call.
-fn before_copy<'a>(text: &'a str, fields: &Map<String, Value>, name: &str) -> Option<&'a str> {
+fn before_copy<'a>(text: &'a str, fields: &Fields, name: &str) -> Option<&'a str> {
     text.rmatch_indices('<').find_map(|(at, _)| {
         let (before, rest) = text.split_at(at);
         let (key, value) = keyed(rest)?;

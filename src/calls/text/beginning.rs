@@ -2,6 +2,7 @@
 
 use super::forms::HEADER;
 use super::json;
+use crate::text::lists;
 use crate::text::marks::{self, Kind};
 use crate::text::repair::PATCH;
 
@@ -103,7 +104,7 @@ fn may_be_json(text: &str) -> bool {
         return member.is_empty();
     };
     name.split_once(['"', '\'']).is_none_or(|(name, _)| {
-        marks::has_word(json::REST, name) || json::tells(name, &[json::NAMES, json::ARGUMENTS])
+        lists(json::REST, name) || json::tells(name, &[json::NAMES, json::ARGUMENTS])
     })
 }
 

@@ -1,9 +1,10 @@
 //! Calls whose arguments are written as tags: `<read_file><path>a.rs</path></read_file>`. Pure.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::json::{Found, QUOTES, TextCall, closing, is_word, split_word, with_json};
 use super::python;
+use crate::text::Fields;
 use crate::text::marks::{self, Kind};
 
 /// The calls in the element that names a tool, after its tag: one, or one for each file.
@@ -22,7 +23,7 @@ pub(super) fn call<'a>(name: &str, text: &'a str) -> Found<'a> {
 }
 
 /// The arguments of each `<file>` in `<args>`; without one all of it.
-fn files(args: &str) -> Option<Vec<Map<String, Value>>> {
+fn files(args: &str) -> Option<Vec<Fields>> {
     if !args.starts_with("<file>") {
         return Some(vec![members(args)?]);
     }
@@ -37,8 +38,8 @@ fn files(args: &str) -> Option<Vec<Map<String, Value>>> {
 }
 
 /// The elements of a file; several `<diff>` are one.
-fn members(text: &str) -> Option<Map<String, Value>> {
-    let mut members: Map<String, Value> = Map::new();
+fn members(text: &str) -> Option<Fields> {
+    let mut members: Fields = Fields::new();
     let mut rest = text.trim();
     while let Some((key, value, after)) = element(rest) {
         let value = if key == "diff" {
@@ -75,7 +76,7 @@ pub(super) fn function<'a>(name: &str, text: &'a str) -> Found<'a> {
         // The other forms don't apply to broken JSON.
         (!rest.starts_with(['"', '\''])).then_some(())?;
     }
-    let mut arguments = Map::new();
+    let mut arguments = Fields::new();
     while let Some((key, value, after)) = argument(rest) {
         let key = key.trim().trim_matches(['"', '\'']).to_owned();
         // A repeated key: these are lines of prose that look like arguments.

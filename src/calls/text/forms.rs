@@ -2,13 +2,13 @@
 //!
 //! A form is all of the text from its marker on, and must match exactly; a near miss is not a call.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::elements::{self, closed, function};
 use super::json::{self, Found, QUOTES, TextCall, closing, complete, of_json, with_json};
 use super::{python, react};
 use crate::text::marks::{self, Kind};
-use crate::text::repair;
+use crate::text::{Fields, lists, repair};
 
 /// The calls that make up `text`; `is_tool` recognizes tool names used as tags.
 pub(super) fn calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
@@ -47,13 +47,13 @@ pub(super) fn first_calls<'a>(
 }
 
 /// The calls in the arguments of a pseudo-tool such as `multi_tool_use.parallel` or `batch`.
-pub(crate) fn inner(arguments: &Map<String, Value>) -> Option<Vec<TextCall>> {
+pub(crate) fn inner(arguments: &Fields) -> Option<Vec<TextCall>> {
     of_json(&Value::Object(arguments.clone()))
 }
 
 /// The arguments of a native call that are not JSON but written as in text: the whole call, or its parameters. A call
 /// of another tool does not count.
-pub(super) fn arguments(text: &str, is_same: &dyn Fn(&str) -> bool) -> Option<Map<String, Value>> {
+pub(super) fn arguments(text: &str, is_same: &dyn Fn(&str) -> bool) -> Option<Fields> {
     if let Some([call]) = calls(text, is_same).as_deref() {
         let is_its = is_same(&call.name) && !call.is_completed;
         return is_its.then(|| call.arguments.clone());
@@ -263,7 +263,7 @@ fn patch(text: &str) -> Found<'_> {
     text.starts_with(begin).then_some(())?;
     let ends = text.match_indices(end).map(|(at, _)| at + end.len());
     let (patch, rest) = text.split_at(ends.last()?);
-    let arguments = Map::from_iter([(repair::PATCH_ARGUMENT.to_owned(), patch.into())]);
+    let arguments = Fields::from_iter([(repair::PATCH_ARGUMENT.to_owned(), patch.into())]);
     // Stars after the mark are part of it.
     let rest = rest.trim_start_matches([' ', '*']);
     Some((vec![TextCall::new(PATCH_TOOL.to_owned(), arguments)], rest))
@@ -304,9 +304,8 @@ fn flat<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
         names.find(|(key, name)| json::tells(key, &[json::NAMES]) && is_tool(name))?;
     let (key, name) = (key.clone(), name.to_owned());
     arguments.shift_remove(&key);
-    let is_own = |key: &String| {
-        !json::tells(key, &[json::ARGUMENTS]) && !marks::has_word(json::WRAPPERS, key)
-    };
+    let is_own =
+        |key: &String| !json::tells(key, &[json::ARGUMENTS]) && !lists(json::WRAPPERS, key);
     (!arguments.is_empty() && arguments.keys().all(is_own)).then_some((
         vec![TextCall {
             name,
@@ -413,7 +412,7 @@ fn named<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
     if let Some(after) = marks::after(rest.trim_start(), "</tool_call>")
         && is_tool(name)
     {
-        let call = TextCall::new(name.to_owned(), Map::new());
+        let call = TextCall::new(name.to_owned(), Fields::new());
         return Some((vec![call], after));
     }
     let rest = match rest.strip_prefix("[CALL_ID]") {

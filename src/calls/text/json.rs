@@ -1,22 +1,22 @@
 //! Calls as JSON, and what may surround them. Pure.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::text::marks::{self, Kind, has_word};
-use crate::text::repair;
+use crate::text::marks::{self, Kind};
+use crate::text::{Fields, lists, repair};
 
 /// A call as it was written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TextCall {
     pub name: String,
-    pub arguments: Map<String, Value>,
+    pub arguments: Fields,
     /// Whether brackets were missing at the end of its JSON.
     pub is_completed: bool,
 }
 
 impl TextCall {
     /// A call that was written out.
-    pub(super) fn new(name: String, arguments: Map<String, Value>) -> Self {
+    pub(super) fn new(name: String, arguments: Fields) -> Self {
         Self {
             name,
             arguments,
@@ -96,9 +96,9 @@ fn unclosed(text: &str) -> Option<(Value, &str)> {
 pub(super) const TYPES: &str = "array boolean integer number object string";
 
 /// Whether fields say what type a value has.
-fn is_schema(fields: &Map<String, Value>) -> bool {
+fn is_schema(fields: &Fields) -> bool {
     let named = fields.get("type").and_then(Value::as_str);
-    named.is_some_and(|name| has_word(TYPES, name)) && !fields.contains_key("value")
+    named.is_some_and(|name| lists(TYPES, name)) && !fields.contains_key("value")
 }
 
 /// Whether JSON is data: nothing at the top of it names a tool or stands around a call.
@@ -106,7 +106,7 @@ pub(super) fn is_data(value: &Value, is_name: &dyn Fn(&str) -> bool) -> bool {
     match value {
         Value::Array(items) => items.iter().all(|item| is_data(item, is_name)),
         Value::Object(fields) => !fields.iter().any(|(key, value)| {
-            let is_around = key == "function" || has_word(WRAPPERS, key);
+            let is_around = key == "function" || lists(WRAPPERS, key);
             is_around || is_name(key) || value.as_str().is_some_and(is_name)
         }),
         _ => false,
@@ -127,16 +127,16 @@ pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
         Value::Object(fields) => {
             // A list of calls may have any name.
             if let (Some((name, inner)), 1) = (fields.iter().next(), fields.len())
-                && (inner.is_array() || has_word(WRAPPERS, name))
+                && (inner.is_array() || lists(WRAPPERS, name))
             {
                 let written = inner.as_str().and_then(repair::value);
                 return of_json(written.as_ref().unwrap_or(inner));
             }
             if let Some(inner @ Value::Object(_)) = fields.get("function") {
-                let is_known = |name: &String| name == "function" || has_word(REST, name);
+                let is_known = |name: &String| name == "function" || lists(REST, name);
                 return fields.keys().all(is_known).then(|| of_json(inner))?;
             }
-            let keys = fields.keys().filter(|key| !has_word(REST, key));
+            let keys = fields.keys().filter(|key| !lists(REST, key));
             let (arguments, names): (Vec<_>, Vec<_>) = keys.partition(|it| tells(it, &[ARGUMENTS]));
             let ([arguments], [name]) = (&*arguments, &*names) else {
                 return None;

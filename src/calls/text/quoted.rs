@@ -6,12 +6,13 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::json::{self, TextCall};
 use super::python;
 use super::search;
 use crate::calls::names;
+use crate::text::Fields;
 use crate::text::marks::{self, MARKS};
 use crate::text::repair::PATCH;
 
@@ -75,12 +76,12 @@ impl Quotation {
 }
 
 /// Whether a text that was read contains calls, or everything that these arguments say: then the call may come from it.
-pub(crate) fn may_come_from(arguments: &Map<String, Value>, text: &str) -> bool {
+pub(crate) fn may_come_from(arguments: &Fields, text: &str) -> bool {
     search::has_mark(text) || says(text, arguments)
 }
 
 /// Whether each of these values occurs in a text.
-pub(crate) fn says(text: &str, arguments: &Map<String, Value>) -> bool {
+pub(crate) fn says(text: &str, arguments: &Fields) -> bool {
     let text = words(text);
     arguments.values().all(|value| {
         let mut parts = Vec::new();
@@ -436,7 +437,7 @@ mod tests {
     #[test]
     fn a_wish_in_the_words_of_a_call_is_no_quotation() {
         let key = format!("{}0", python::POSITION);
-        let arguments = Map::from_iter([(key, "src/app.py".into())]);
+        let arguments = Fields::from_iter([(key, "src/app.py".into())]);
         let call = TextCall::new("read_file".to_owned(), arguments);
         for text in ["Read file src/app.py.", "please read_file src/app.py"] {
             assert!(!stands_in(&call, text), "{text}");

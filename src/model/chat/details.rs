@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value, json};
+use crate::text::Fields;
+use serde_json::{Value, json};
 
 /// The reasoning of one answer.
 #[derive(Debug, Default)]
@@ -10,7 +11,7 @@ pub(super) struct Details {
     /// Plain reasoning: the field it arrived in, and its text.
     plain: Option<(&'static str, String)>,
     /// `OpenRouter`'s `reasoning_details`, with fragments of one item joined.
-    items: Vec<Map<String, Value>>,
+    items: Vec<Fields>,
     /// Gemini's signatures of calls, by slot.
     extras: BTreeMap<usize, Value>,
 }
@@ -28,7 +29,7 @@ impl Details {
     }
 
     /// Adds a fragment of `reasoning_details` and returns the text to show.
-    pub fn fragment(&mut self, fragment: Map<String, Value>) -> String {
+    pub fn fragment(&mut self, fragment: Fields) -> String {
         let shown = ["text", "summary"]
             .iter()
             .find_map(|field| fragment.get(*field)?.as_str())
@@ -52,7 +53,7 @@ impl Details {
 
     /// The fields for the assistant message.
     pub fn into_item(self) -> Option<Value> {
-        let mut fields = Map::new();
+        let mut fields = Fields::new();
         if !self.items.is_empty() {
             fields.insert("reasoning_details".into(), json!(self.items));
         } else if let Some((field, text)) = self.plain.filter(|(_, text)| !text.is_empty()) {
@@ -75,14 +76,14 @@ impl Details {
 }
 
 /// Encrypted items arrive complete: two in a row are two items.
-fn continues(item: &Map<String, Value>, fragment: &Map<String, Value>) -> bool {
+fn continues(item: &Fields, fragment: &Fields) -> bool {
     let same = |field| item.get(field) == fragment.get(field);
     same("type")
         && same("index")
         && item.get("type").and_then(Value::as_str) != Some("reasoning.encrypted")
 }
 
-fn grow(item: &mut Map<String, Value>, fragment: Map<String, Value>) {
+fn grow(item: &mut Fields, fragment: Fields) {
     for (field, more) in fragment {
         match (item.get_mut(&field), more) {
             (_, Value::Null) => {}

@@ -3,7 +3,7 @@
 //! Invariant: the encoding depends only on the message and the model, so it is made once.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::model::body::{self, join};
 use crate::model::host::Echo;
@@ -11,6 +11,7 @@ use crate::model::{
     AssistantMessage, Endpoint, Image, Instructions, Message, Part, ToolCall, ToolResult, ToolSpec,
     thinking,
 };
+use crate::text::Fields;
 
 /// Everything before the first message of the conversation.
 pub(in crate::model) fn preamble(endpoint: &Endpoint, instructions: &Instructions) -> Vec<u8> {
@@ -51,7 +52,7 @@ struct Said<'a> {
     role: &'static str,
     content: Content<'a>,
     #[serde(flatten)]
-    fields: Map<String, Value>,
+    fields: Fields,
 }
 
 #[derive(Serialize)]
@@ -65,7 +66,7 @@ fn said<'a>(role: &'static str, content: Content<'a>) -> Said<'a> {
     Said {
         role,
         content,
-        fields: Map::new(),
+        fields: Fields::new(),
     }
 }
 
@@ -193,7 +194,7 @@ fn replay(said: &mut Said<'_>, item: &Value, text: &str, echo: Echo) {
 }
 
 /// Data that arrived with calls, by their index in the answer.
-fn put_beside_calls(fields: &mut Map<String, Value>, extras: &Value) {
+fn put_beside_calls(fields: &mut Fields, extras: &Value) {
     for (slot, extra) in extras.as_object().into_iter().flatten() {
         if let Some(call) = slot
             .parse()
@@ -207,7 +208,7 @@ fn put_beside_calls(fields: &mut Map<String, Value>, extras: &Value) {
 
 /// Gemini refuses calls without its signature. Of parallel calls only the first has one. If none has, another model
 /// made them, and the documented placeholder says so.
-fn sign(fields: &mut Map<String, Value>) {
+fn sign(fields: &mut Fields) {
     let Some(Value::Array(calls)) = fields.get_mut("tool_calls") else {
         return;
     };

@@ -6,7 +6,8 @@
 //! This is not a security boundary (the sandbox is), so a program's own code is not analyzed: only the names of what
 //! removes files in scripting languages are.
 
-use super::programs::{is_language, lists, runs_others};
+use super::programs::{is_language, runs_others};
+use crate::text::lists;
 use crate::text::shell::Dialect;
 use crate::text::shell::{Command, Piece, Redirection, Word, is_shell, program_name as name, read};
 

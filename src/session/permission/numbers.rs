@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use super::programs::lists;
+use crate::text::lists;
 use crate::text::shell::{Command, End, Expansion, Line, Piece, Word};
 
 /// Built-ins that set the variables they are given; `printf` does with `-v` only.

@@ -8,7 +8,6 @@ mod scripts;
 
 use std::path::{Component, Path, PathBuf};
 
-pub(super) use known::lists;
 use known::{
     CONTAINERS, CONTEXT, DATA, EVALUATED, INTERPRETERS, LAUNCHERS, MODULES, NAMING, NO_SUBCOMMANDS,
     PLAIN_VALUES, PREFIXES, READING, RUNNING, RUNNING_NOTHING, SCRIPT_RUNNERS, SETTING, SQLITE,
@@ -17,6 +16,7 @@ use known::{
 use scripts::is_plain_script;
 pub(super) use scripts::is_script;
 
+use crate::text::lists;
 use crate::text::shell::{is_shell, program_name as name};
 
 /// What a command may run besides its program.

@@ -6,11 +6,12 @@
 use super::emptying::has_candidate_in_text;
 use super::numbers::Numbers;
 use super::programs::{
-    OPEN, Runs, depends_on_options, is_prefix, is_script, lists, runs, runs_nothing, sets_program,
+    OPEN, Runs, depends_on_options, is_prefix, is_script, runs, runs_nothing, sets_program,
     takes_data,
 };
 use super::rule::{Rule, Touch};
 use super::windows;
+use crate::text::lists;
 use crate::text::shell::{
     Command, Dialect, Expansion, Line, Piece, Word, Words, is_shell, program_name, read,
 };

@@ -2,7 +2,7 @@
 //!
 //! This serves rules that restrict. Commands are not sandboxed on Windows, so no rule allows one there.
 
-use super::programs::lists;
+use crate::text::lists;
 
 /// The names of each command that has several, the canonical one first.
 const ALIASES: &str = "

@@ -1,6 +1,7 @@
 //! The names of marks around calls: made of a few words, in any order. Pure.
 
 use super::folded;
+use crate::text::lists;
 
 /// The words of names that stand around calls: two words at least, one of them of the first list, which begins the name or
 /// follows `start`. In each list a word stands before those that begin it.
@@ -17,11 +18,6 @@ const ANSWERS: &str = "answer final response reply solution assistant";
 const BEGINS: &str = "begin start header";
 const ENDS: &str = "end close";
 
-/// Whether a word is one of a list.
-pub(crate) fn has_word(list: &str, word: &str) -> bool {
-    list.split(' ').any(|it| it == word)
-}
-
 /// The words of a name, in lower case.
 fn split(name: &str) -> impl Iterator<Item = String> {
     let parts = name.split(['_', '▁', '-', ' ', '.']);
@@ -31,13 +27,13 @@ fn split(name: &str) -> impl Iterator<Item = String> {
 /// Whether a name is one of a mark around thoughts, at the end of them or at the beginning.
 pub(super) fn is_thought(name: &str, ends: bool) -> bool {
     let lower = name.to_lowercase();
-    let is_end = lower.starts_with('/') || split(name).any(|word| has_word(ENDS, &word));
+    let is_end = lower.starts_with('/') || split(name).any(|word| lists(ENDS, &word));
     is_end == ends && THOUGHTS.split(' ').any(|it| lower.contains(it))
 }
 
 /// Whether a name is made of words for an answer.
 pub(super) fn is_answer(name: &str) -> bool {
-    split(name).all(|word| has_word(ANSWERS, &word))
+    split(name).all(|word| lists(ANSWERS, &word))
 }
 
 /// Whether a name says that a message begins.
@@ -58,7 +54,7 @@ pub(super) fn end_of_part(name: &str) -> Option<String> {
 /// Whether a name needs no bars to be one of a token: it says of what it is the beginning or end (`end_of_turn`,
 /// `turn_end`, `eos`), or what is left for later (`pad`).
 pub(super) fn is_bare(name: &str) -> bool {
-    let is_edge = |word: &String| has_word(BEGINS, word) || has_word(ENDS, word);
+    let is_edge = |word: &String| lists(BEGINS, word) || lists(ENDS, word);
     let words: Vec<String> = split(name).collect();
     match words.as_slice() {
         [only] => {
@@ -112,19 +108,19 @@ pub(super) fn in_words(name: &str) -> (Vec<&'static str>, String) {
 /// Whether a name is made of words for calls, and ends them if it is to.
 pub(super) fn is_name(name: &str, ends: bool) -> bool {
     let (words, rest) = in_words(name);
-    let any = |list| words.iter().any(|word| has_word(list, word));
+    let any = |list| words.iter().any(|word| lists(list, word));
     let begins = words.first().is_some_and(|word| may_be_first(word));
     rest.is_empty() && begins && words.len() > 1 && any(HEADS) && any(ENDINGS) == ends
 }
 
 /// Whether a name may begin with a word.
 pub(super) fn may_be_first(word: &str) -> bool {
-    word == "start" || !has_word(MORE, word)
+    word == "start" || !lists(MORE, word)
 }
 
 /// Whether a name is one of the words that stand for a call.
 pub(super) fn is_head(name: &str) -> bool {
-    has_word(HEADS, &name.to_lowercase())
+    lists(HEADS, &name.to_lowercase())
 }
 
 /// Whether a word is a name of a mark around calls.

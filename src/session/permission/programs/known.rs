@@ -1,10 +1,5 @@
 //! The tables: which programs and built-ins run others, and by which arguments. Blanks separate the words of a list.
 
-/// Whether a list has this word.
-pub(in crate::session::permission) fn lists(list: &str, word: &str) -> bool {
-    list.split_ascii_whitespace().any(|it| it == word)
-}
-
 /// The row of a program in a table: the one-letter options, and the other marks.
 pub(super) fn row(table: &'static str, program: &str) -> Option<(&'static str, Vec<&'static str>)> {
     table.lines().find_map(|line| {
