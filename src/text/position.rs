@@ -22,11 +22,7 @@ pub enum Encoding {
 impl Encoding {
     /// How many units `text` has.
     pub fn len(self, text: &str) -> usize {
-        match self {
-            Self::Utf8 => text.len(),
-            Self::Utf16 => text.chars().map(char::len_utf16).sum(),
-            Self::Utf32 => text.chars().count(),
-        }
+        text.chars().map(|character| self.units(character)).sum()
     }
 
     fn units(self, character: char) -> usize {

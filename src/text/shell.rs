@@ -244,6 +244,10 @@ impl Word {
         })
     }
 
+    fn push_pattern(&mut self, pattern: impl Into<String>) {
+        self.pieces.push(Piece::Pattern(pattern.into()));
+    }
+
     /// Adds text to its end.
     pub fn push(&mut self, text: &str) {
         if let Some(Piece::Text(last)) = self.pieces.last_mut() {

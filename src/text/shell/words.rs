@@ -29,20 +29,20 @@ impl<'a> Reader<'a> {
                     && self.peek().is_none_or(ends_word)
                     && !self.rest.starts_with('(') =>
                 {
-                    word.pieces.push(Piece::Pattern("*".to_owned()));
+                    word.push_pattern("*");
                 }
                 '?' | '*' | '+' | '@' | '!' | '=' if self.rest.starts_with('(') => {
                     self.note(PATTERN);
-                    word.pieces.push(Piece::Pattern(character.to_string()));
+                    word.push_pattern(character);
                     self.deeper(|reader| reader.group(&mut word))?;
                 }
                 '*' | '?' | '[' | ']' | '{' | '}' => {
                     self.note(PATTERN);
-                    word.pieces.push(Piece::Pattern(character.to_string()));
+                    word.push_pattern(character);
                 }
                 '~' if matches!(previous, None | Some('=' | ':')) => {
                     self.note(SUBSTITUTES);
-                    word.pieces.push(Piece::Pattern("~".to_owned()));
+                    word.push_pattern("~");
                 }
                 _ => {
                     if previous.is_none() && matches!(character, '=' | '!') {
@@ -282,12 +282,12 @@ impl<'a> Reader<'a> {
                 '$' | '`' => {
                     self.expansion(word, before, true)?;
                     // Its value is a part of the calculation.
-                    word.pieces.push(Piece::Pattern(String::new()));
+                    word.push_pattern("");
                 }
                 '\\' => _ = self.next(),
                 // Text in quotation marks is evaluated anyway.
                 _ if character.is_alphabetic() || character == '_' => {
-                    word.pieces.push(Piece::Pattern(character.to_string()));
+                    word.push_pattern(character);
                 }
                 // `0x1f` and `16#ff` are numbers.
                 _ if character.is_ascii_digit() => {
@@ -309,7 +309,7 @@ impl<'a> Reader<'a> {
             return Err(Unclear(SUBSTITUTES));
         }
         if self.eat("!") {
-            word.pieces.push(Piece::Pattern("!".to_owned()));
+            word.push_pattern("!");
         }
         let mut is_name = true;
         loop {
@@ -321,9 +321,9 @@ impl<'a> Reader<'a> {
                 '"' => self.double_quoted(word, Some('"'))?,
                 '$' | '`' => self.expansion(word, before, true)?,
                 // Subscripts and offsets are calculations, `@P` and its like evaluate the value.
-                '[' | '@' if is_name => word.pieces.push(Piece::Pattern("[".to_owned())),
+                '[' | '@' if is_name => word.push_pattern("["),
                 ':' if is_name && !matches!(self.peek(), Some('-' | '=' | '?' | '+')) => {
-                    word.pieces.push(Piece::Pattern(":".to_owned()));
+                    word.push_pattern(":");
                     is_name = false;
                 }
                 character => {
