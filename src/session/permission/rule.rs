@@ -51,28 +51,11 @@ enum Pattern {
         folded: Option<GlobMatcher>,
     },
     Words {
-        fixed: Vec<Slot>,
+        /// What each word has to be; `None` for anything.
+        fixed: Vec<Option<String>>,
         /// Whether more words may follow.
         is_open: bool,
     },
-}
-
-/// What a word of a command has to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Slot {
-    /// Exactly this.
-    Is(String),
-    /// Anything.
-    Star,
-}
-
-impl Slot {
-    fn text(&self) -> Option<String> {
-        match self {
-            Self::Is(text) => Some(text.clone()),
-            Self::Star => None,
-        }
-    }
 }
 
 /// As it was written.
@@ -174,10 +157,10 @@ impl Rule {
                     words.len() == fixed.len()
                 };
                 long_enough
-                    && fixed.iter().zip(words).all(|(slot, word)| match slot {
-                        Slot::Star => true,
-                        Slot::Is(text) => text == word,
-                    })
+                    && fixed
+                        .iter()
+                        .zip(words)
+                        .all(|(slot, word)| slot.as_ref().is_none_or(|text| text == word))
             }
         }
     }
@@ -197,7 +180,7 @@ impl Rule {
                 None => return Touch::Not,
                 // It may be any word, or several.
                 Some(None) => return Touch::Perhaps,
-                Some(Some(text)) if slot.text().is_some_and(|slot| slot != text) => {
+                Some(Some(text)) if slot.as_ref().is_some_and(|slot| *slot != text) => {
                     return Touch::Not;
                 }
                 Some(Some(_)) => {}
@@ -216,7 +199,7 @@ impl Rule {
         let mut rule = self.clone();
         if let Pattern::Words { fixed, .. } = &mut rule.pattern {
             for (at, word) in fixed.iter_mut().enumerate() {
-                if let Slot::Is(text) = word {
+                if let Some(text) = word {
                     *text = if at == 0 {
                         windows::canonical(text)
                     } else {
@@ -233,14 +216,13 @@ impl Rule {
         let Pattern::Words { fixed, .. } = &self.pattern else {
             return false;
         };
-        fixed
-            .first()
-            .is_none_or(|word| *word == Slot::Star || word.text().as_deref() == Some(program))
+        let first = fixed.first().and_then(Option::as_ref);
+        first.is_none_or(|word| word == program)
     }
 
     /// Whether it matches exactly one command.
     pub(super) fn is_exact(&self) -> bool {
-        matches!(&self.pattern, Pattern::Words { fixed, is_open: false } if !fixed.contains(&Slot::Star))
+        matches!(&self.pattern, Pattern::Words { fixed, is_open: false } if !fixed.contains(&None))
     }
 
     /// Why it allows nothing, if so.
@@ -250,7 +232,7 @@ impl Rule {
         };
         let words: Vec<String> = fixed
             .iter()
-            .map_while(Slot::text)
+            .map_while(Clone::clone)
             .chain([String::new()])
             .collect();
         let is_futile = !self.is_exact() && words.len() > 1 && programs::runs_others(&words);
@@ -266,7 +248,7 @@ impl Rule {
         match &self.pattern {
             Pattern::Anything => false,
             Pattern::Words { fixed, .. } => {
-                let named = fixed.iter().take_while(|word| **word != Slot::Star).count();
+                let named = fixed.iter().take_while(|word| word.is_some()).count();
                 self.is_exact() || named >= 2
             }
             Pattern::Paths { exact, .. } => {
@@ -309,14 +291,8 @@ fn words(pattern: &str) -> Result<Pattern, String> {
     let [words] = commands.as_slice() else {
         return Err("a rule matches one simple command".to_owned());
     };
-    let mut fixed: Vec<Slot> = words
-        .iter()
-        .map(|word| word.text().map_or(Slot::Star, Slot::Is))
-        .collect();
-    let is_open = fixed.last() == Some(&Slot::Star);
-    if is_open {
-        fixed.pop();
-    }
+    let mut fixed: Vec<_> = words.iter().map(Word::text).collect();
+    let is_open = fixed.pop_if(|last| last.is_none()).is_some();
     Ok(Pattern::Words { fixed, is_open })
 }
 
