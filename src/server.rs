@@ -15,11 +15,11 @@
 )]
 
 mod capabilities;
-mod client_files;
 mod complete;
 mod conversation;
 mod dispatch;
 mod documents;
+mod editor;
 mod events;
 mod front_end;
 mod handshake;
@@ -43,7 +43,6 @@ mod wire;
 use std::collections::{HashMap, HashSet};
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -55,7 +54,7 @@ use crate::config::Settings;
 use crate::rpc::{self, Framing, Incoming, Peer};
 use crate::session::SessionId;
 use crate::session::event::SessionEvent;
-use crate::workspace::{Documents, Editor, NoEditor};
+use crate::workspace::Documents;
 use conversation::Conversation;
 use front_end::{AcpClient, FrontEnd, PluginClient};
 use handshake::Client;
@@ -134,7 +133,6 @@ struct Server {
     phase: Phase,
     client: Client,
     documents: Documents,
-    editor: Arc<dyn Editor>,
     focus: Option<crate::domain::Focus>,
     options: serde_json::Value,
     load: LoadSettings,
@@ -174,7 +172,6 @@ impl Server {
             phase: Phase::Fresh,
             client: Client::default(),
             documents: Documents::new(crate::text::Encoding::Utf16),
-            editor: Arc::new(NoEditor),
             focus: None,
             options: serde_json::Value::Null,
             load,

@@ -6,6 +6,7 @@
 pub use gen_lsp_types::*;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::text;
@@ -19,13 +20,13 @@ pub struct Handshake {
     pub process_id: Option<u32>,
     /// The client.
     #[serde(deserialize_with = "lenient")]
-    pub client_info: Option<Client>,
+    pub client_info: Client,
     /// The root folder, in the older field for a single one.
     #[serde(deserialize_with = "lenient")]
     pub root_uri: Option<String>,
     /// The folders.
     #[serde(deserialize_with = "lenient")]
-    pub workspace_folders: Option<Vec<Folder>>,
+    pub workspace_folders: Vec<Folder>,
     /// tandem's settings, in the shape of `config.toml`.
     pub initialization_options: Value,
     /// The client's capabilities.
@@ -48,12 +49,11 @@ impl From<Range> for text::Range {
 }
 
 /// A client.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 pub struct Client {
-    /// Its name.
+    /// Its name; empty if it has not said.
     pub name: String,
     /// Its version.
-    #[serde(default)]
     pub version: Option<String>,
 }
 
@@ -81,22 +81,21 @@ impl Handshake {
 
     /// The URIs of all folders, the older field included.
     pub fn folders(&self) -> Vec<String> {
-        match &self.workspace_folders {
-            Some(folders) if !folders.is_empty() => {
-                folders.iter().map(|folder| folder.uri.clone()).collect()
-            }
-            _ => self.root_uri.iter().cloned().collect(),
+        if self.workspace_folders.is_empty() {
+            return self.root_uri.iter().cloned().collect();
         }
+        let folders = self.workspace_folders.iter();
+        folders.map(|folder| folder.uri.clone()).collect()
     }
 }
 
 /// Treats a field of the wrong shape as absent.
-fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+fn lenient<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: serde::Deserializer<'de>,
-    T: for<'a> Deserialize<'a>,
+    T: DeserializeOwned + Default,
 {
-    Ok(serde_json::from_value(Value::deserialize(deserializer)?).ok())
+    Ok(serde_json::from_value(Value::deserialize(deserializer)?).unwrap_or_default())
 }
 
 #[cfg(test)]

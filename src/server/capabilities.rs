@@ -49,10 +49,7 @@ impl Capabilities {
     pub fn of(handshake: &Handshake) -> Self {
         let names = |path: &str| handshake.capability(path).is_some();
         // Helix shows documents (since 23.10) and does not announce it.
-        let is_helix = handshake
-            .client_info
-            .as_ref()
-            .is_some_and(|client| client.name == "helix");
+        let is_helix = handshake.client_info.name == "helix";
         Self {
             applies_edits: handshake.can("workspace.applyEdit"),
             // Only `documentChanges` may create, rename and delete files: Neovim names that and not the field.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::client_files::SessionEditor;
 use super::dispatch::{Answer, error, invalid};
+use super::editor::SessionEditor;
 use super::front_end::FrontEnd;
 use super::prompts::Prompts;
 use super::wire::{config_options, mcp_server, modes};
@@ -16,7 +16,6 @@ use crate::domain::Failure;
 use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Responder, ResponseError};
 use crate::session::{self, Change, Session, SessionId, Start};
-use crate::workspace::native::file_of;
 use crate::workspace::{Editor, Root, Workspace};
 
 /// A session and its client.
@@ -156,7 +155,7 @@ impl Server {
     /// The roots for these folders, and for those of the editor's workspace.
     fn roots(&self, sources: &Sources) -> Answer<Vec<Arc<Root>>> {
         let mut roots: Vec<Arc<Root>> = Vec::new();
-        let workspace = self.client.folders.iter().filter_map(|uri| file_of(uri));
+        let workspace = self.client.folders();
         let required = sources.folders.len();
         for (index, folder) in sources.folders.iter().cloned().chain(workspace).enumerate() {
             match open_root(&folder) {
@@ -214,14 +213,13 @@ impl Server {
         }
     }
 
-    /// The editor of a session: the connection's own, which also asks the client for files and MCP servers.
+    /// The client as the editor of a session.
     fn editor_of(&self, id: &SessionId) -> Arc<dyn Editor> {
         Arc::new(SessionEditor {
             session: Arc::clone(id),
             peer: self.peer.clone(),
-            access: self.client.files,
             relay: self.relay.clone(),
-            documents: Arc::clone(&self.editor),
+            can: self.client.editor.clone(),
         })
     }
 

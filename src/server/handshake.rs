@@ -1,15 +1,16 @@
 //! `initialize` on both transports: who the client is, what it supports, and what tandem offers.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::capabilities::Capabilities;
-use super::client_files::FileAccess;
 use super::dispatch::{Answer, Later, error, invalid, later};
+use super::editor::{Abilities, FileAccess};
 use super::front_end::Offers;
-use super::lsp::{Abilities, LspEditor, operations};
+use super::lsp::language::operations;
 use super::wire::failure;
 use super::{Phase, Server};
 use crate::protocol::{acp, lsp};
@@ -17,6 +18,7 @@ use crate::rpc::ErrorCode;
 use crate::session;
 use crate::text::Encoding;
 use crate::workspace::Documents;
+use crate::workspace::native::file_of;
 
 /// `TextDocumentSyncKind`: every change carries the full text.
 const WHOLE_TEXTS: u8 = 1;
@@ -42,8 +44,8 @@ pub(super) struct Client {
     pub speaks_acp: bool,
     /// Which optional parts of ACP it offers.
     pub offers: Offers,
-    /// Which `fs/*` methods it offers.
-    pub files: FileAccess,
+    /// What it can do as the editor of a session.
+    pub editor: Abilities,
     /// What it can do as a language client.
     pub can: Capabilities,
     /// Whether the cursor can be sent to the empty lines at the end of a document.
@@ -60,6 +62,11 @@ impl Client {
     /// Whether the editor's process, if it named one, is still running.
     pub fn is_alive(&self) -> bool {
         self.process_id.is_none_or(runs)
+    }
+
+    /// The workspace folders.
+    pub fn folders(&self) -> impl Iterator<Item = PathBuf> {
+        self.folders.iter().filter_map(|uri| file_of(uri))
     }
 }
 
@@ -85,40 +92,32 @@ impl Server {
         } else {
             INCREMENTS
         };
+        let tandem = handshake.capability("experimental.tandem");
+        let does = |what: &str| tandem.is_some_and(|tandem| tandem["_meta"][what] == true);
+        let can = Capabilities::of(&handshake);
         self.client = Client {
             process_id: handshake.process_id,
-            speaks_acp: handshake.capability("experimental.tandem").is_some(),
-            files: handshake
-                .capability("experimental.tandem")
-                .map(FileAccess::of)
-                .unwrap_or_default(),
-            can: Capabilities::of(&handshake),
+            speaks_acp: tandem.is_some(),
+            can,
+            editor: Abilities {
+                standard: can,
+                label: handshake.client_info.name.contains("Code"),
+                diagnostics: does("tandem.diagnostics"),
+                rereads_within: rereads_within(&handshake),
+                saves: does("tandem.save"),
+                operations: tandem
+                    .map(|tandem| operations(&tandem["_meta"]["tandem.language"]))
+                    .unwrap_or_default(),
+                files: tandem.map(FileAccess::of).unwrap_or_default(),
+            },
+            // Neovim drops empty lines at the end after an edit; `window/showDocument` then fails on a position in them.
             shows_last_line: !is_neovim(&handshake),
+            opens_sessions: does("tandem.plan"),
+            has_models: does("tandem.models"),
             folders: handshake.folders(),
             ..Client::default()
         };
-        let label = handshake
-            .client_info
-            .as_ref()
-            .is_some_and(|client| client.name.contains("Code"));
         self.documents = Documents::new(encoding);
-        let tandem = handshake.capability("experimental.tandem");
-        let does = |what: &str| tandem.is_some_and(|tandem| tandem["_meta"][what] == true);
-        let operations = tandem
-            .map(|tandem| operations(&tandem["_meta"]["tandem.language"]))
-            .unwrap_or_default();
-        self.client.opens_sessions = does("tandem.plan");
-        self.client.has_models = does("tandem.models");
-        let (diagnostics, saves) = (does("tandem.diagnostics"), does("tandem.save"));
-        let can = Abilities {
-            standard: self.client.can,
-            label,
-            diagnostics,
-            rereads_within: rereads_within(&handshake),
-            saves,
-            operations,
-        };
-        self.editor = std::sync::Arc::new(LspEditor::new(self.peer.clone(), can));
         self.options = handshake.initialization_options;
         self.phase = Phase::Serving;
         let mut capabilities = json!({
@@ -163,12 +162,15 @@ impl Server {
         if !params.is_object() {
             return Err(invalid("params: expected an object with `protocolVersion`"));
         }
-        let files = FileAccess::of(&params["clientCapabilities"]);
-        let offers = Offers::of(&params["clientCapabilities"]);
+        let capabilities = &params["clientCapabilities"];
+        let offers = Offers::of(capabilities);
         self.client = Client {
             speaks_acp: true,
             offers,
-            files,
+            editor: Abilities {
+                files: FileAccess::of(capabilities),
+                ..Abilities::default()
+            },
             ..Client::default()
         };
         self.phase = Phase::Serving;
@@ -220,25 +222,18 @@ fn workspace_capabilities() -> Value {
 /// Whether changes may arrive out of order: Helix before 25.07 sends each from a task of its own. Ranges are useless
 /// then; full texts, of which the highest version counts, are not.
 fn shuffles_changes(handshake: &lsp::Handshake) -> bool {
-    let Some(lsp::Client {
-        name,
-        version: Some(version),
-    }) = &handshake.client_info
-    else {
+    let lsp::Client { name, version } = &handshake.client_info;
+    let Some(version) = version.as_ref().filter(|_| name == "helix") else {
         return false;
     };
     let mut numbers = version
         .split('.')
         .map_while(|number| number.parse::<u32>().ok());
-    name == "helix" && (numbers.next(), numbers.next()) < (Some(25), Some(7))
+    (numbers.next(), numbers.next()) < (Some(25), Some(7))
 }
 
-/// Neovim drops empty lines at the end after an edit; `window/showDocument` then fails on a position in them.
 fn is_neovim(handshake: &lsp::Handshake) -> bool {
-    handshake
-        .client_info
-        .as_ref()
-        .is_some_and(|client| client.name == "Neovim")
+    handshake.client_info.name == "Neovim"
 }
 
 /// How long an editor may take to read a file again; the plugin for Neovim does that when an edit comes.

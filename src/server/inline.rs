@@ -27,12 +27,7 @@ pub(super) struct Inline {
 impl Server {
     pub fn inline(&mut self, params: ext::InlineParams, id: RequestId) -> Later<ext::InlineResult> {
         let rewrite = self.rewrite(params)?;
-        let folders: Vec<_> = self
-            .client
-            .folders
-            .iter()
-            .filter_map(|uri| file_of(uri))
-            .collect();
+        let folders: Vec<_> = self.client.folders().collect();
         let settings = self.load_settings(&folders);
         let mut updates = Updates {
             peer: self.peer.clone(),

@@ -6,7 +6,6 @@ use crate::protocol::lsp::MessageType;
 use crate::rpc::Peer;
 use crate::text::display;
 use crate::workspace::Root;
-use crate::workspace::native::file_of;
 
 impl Server {
     /// Shows what is wrong with the configuration, each problem once.
@@ -34,12 +33,7 @@ impl Server {
 
     /// Removes what a killed process left in the workspace folders, on start rather than with the first session.
     fn sweep(&mut self) {
-        for folder in self
-            .client
-            .folders
-            .iter()
-            .filter_map(|folder| file_of(folder))
-        {
+        for folder in self.client.folders() {
             self.tasks.spawn(async move {
                 // Opening a workspace sweeps it. A folder that cannot be opened is reported when a session needs it.
                 let _ = tokio::task::spawn_blocking(move || Root::open(&folder)).await;

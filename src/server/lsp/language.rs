@@ -16,7 +16,7 @@ pub(in crate::server) fn operations(capability: &Value) -> Vec<Operation> {
         .collect()
 }
 
-pub(super) fn params(question: Question) -> ext::LanguageParams {
+pub(in crate::server) fn params(question: Question) -> ext::LanguageParams {
     let Question {
         operation,
         uri,
@@ -36,7 +36,7 @@ pub(super) fn params(question: Question) -> ext::LanguageParams {
 }
 
 /// The meaning of a result; an error is worded for the model.
-pub(super) fn answer(
+pub(in crate::server) fn answer(
     operation: Operation,
     uri: Option<&str>,
     result: &Value,

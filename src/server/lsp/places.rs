@@ -67,11 +67,7 @@ impl Server {
                 .into_iter()
                 .collect();
         }
-        self.client
-            .folders
-            .iter()
-            .filter_map(|folder| file_of(folder))
-            .collect()
+        self.client.folders().collect()
     }
 }
 

@@ -1,35 +1,35 @@
-//! The editor's side of tandem's work: `workspace/applyEdit`, which edits an open buffer, and `_tandem/diagnostics` and
-//! `_tandem/language`, which return what the editor knows.
+//! The client as the editor of a session: `workspace/applyEdit`, which edits an open buffer, `fs/read_text_file` and
+//! `fs/write_text_file` where it has buffers of its own and says so, its MCP servers, and `_tandem/diagnostics` and
+//! `_tandem/language`, which return what it knows.
 
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
-use super::language;
-use crate::protocol::{ext, lsp};
+use super::capabilities::{Capabilities, TAKES_NO_EDITS};
+use super::lsp::language;
+use super::mcp::Relay;
+use crate::protocol::{acp, ext, lsp};
 use crate::rpc::Peer;
-use crate::server::capabilities::{Capabilities, TAKES_NO_EDITS};
+use crate::session::SessionId;
 use crate::workspace::diagnostics::{Diagnostic, Scope, Severity, Shown};
 use crate::workspace::language::{Answer, Operation, Question};
 use crate::workspace::native::file_of;
-use crate::workspace::{Applied, DocumentEdit, Editor, EditorError};
+use crate::workspace::{Applied, DocumentEdit, Editor, EditorError, McpRequest};
 
 /// An editor that formats on save takes a while; one that asks its person something is not waited for.
 const SAVING: Duration = Duration::from_secs(5);
 /// A language server that is still reading the project may take longer; a model does better than wait.
 const LANGUAGE: Duration = Duration::from_secs(10);
 
-/// The editor at the other end of a language client.
-pub(in crate::server) struct LspEditor {
-    peer: Peer,
-    can: Abilities,
-}
-
 /// What an editor supports, also beyond the standard.
 #[derive(Debug, Clone, Default)]
-pub(in crate::server) struct Abilities {
+pub(super) struct Abilities {
     /// The standard's capabilities.
     pub standard: Capabilities,
     /// Whether edits may carry a label: some editors show it in their undo list, others print it over the text.
@@ -42,15 +42,37 @@ pub(in crate::server) struct Abilities {
     pub saves: bool,
     /// What its language servers can be asked (`_tandem/language`).
     pub operations: Vec<Operation>,
+    /// Which `fs/*` methods it offers.
+    pub files: FileAccess,
 }
 
-impl LspEditor {
-    pub fn new(peer: Peer, can: Abilities) -> Self {
-        Self { peer, can }
+/// Which of `fs/read_text_file` and `fs/write_text_file` a client supports.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct FileAccess {
+    pub read: bool,
+    pub write: bool,
+}
+
+impl FileAccess {
+    /// Reads `clientCapabilities`.
+    pub fn of(capabilities: &Value) -> Self {
+        let says = |name: &str| capabilities["fs"][name] == true;
+        Self {
+            read: says("readTextFile"),
+            write: says("writeTextFile"),
+        }
     }
 }
 
-impl Editor for LspEditor {
+/// The editor of one session.
+pub(super) struct SessionEditor {
+    pub session: SessionId,
+    pub peer: Peer,
+    pub relay: Relay,
+    pub can: Abilities,
+}
+
+impl Editor for SessionEditor {
     fn apply(&self, edit: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {
         if !self.can.standard.applies_edits {
             return ready(Err(EditorError(TAKES_NO_EDITS.to_owned()))).boxed();
@@ -83,6 +105,45 @@ impl Editor for LspEditor {
             })
         }
         .boxed()
+    }
+
+    fn read<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Option<String>> {
+        if !self.can.files.read {
+            return ready(None).boxed();
+        }
+        let request = acp::ReadTextFileRequest::new(Arc::clone(&self.session), path);
+        let answer = self.peer.request("fs/read_text_file", &request);
+        // If the client cannot read a file (for example because it does not exist), the disk is tried.
+        async move { answer.await.ok()?["content"].as_str().map(str::to_owned) }.boxed()
+    }
+
+    fn write<'a>(
+        &'a self,
+        path: &'a Path,
+        text: &'a str,
+    ) -> BoxFuture<'a, Option<Result<(), EditorError>>> {
+        if !self.can.files.write {
+            return ready(None).boxed();
+        }
+        let request = acp::WriteTextFileRequest::new(Arc::clone(&self.session), path, text);
+        let answer = self.peer.request("fs/write_text_file", &request);
+        async move {
+            Some(
+                answer
+                    .await
+                    .map(drop)
+                    .map_err(|error| EditorError(error.to_string())),
+            )
+        }
+        .boxed()
+    }
+
+    fn mcp(
+        &self,
+        request: McpRequest,
+        notifications: mpsc::Sender<Value>,
+    ) -> BoxFuture<'_, Result<Value, EditorError>> {
+        self.relay.request(request, notifications).boxed()
     }
 
     fn rereads_within(&self) -> Duration {
