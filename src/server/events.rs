@@ -22,13 +22,16 @@ impl Server {
                     conversation.front.jobs(jobs);
                 }
             }
-            SessionEvent::Opened(url) if self.client.can.shows_documents => {
-                let params = json!({ "uri": url, "external": true });
-                drop(self.peer.request("window/showDocument", &params));
-            }
-            SessionEvent::Opened(_) => {}
+            SessionEvent::Opened(url) => self.open_in_browser(&url),
             SessionEvent::Edited(reply, answer) => drop(reply.send(answer)),
             SessionEvent::Panicked(failure) => self.session_panicked(id, &failure),
+        }
+    }
+
+    pub fn open_in_browser(&self, url: &str) {
+        if self.client.can.shows_documents {
+            let params = json!({ "uri": url, "external": true });
+            drop(self.peer.request("window/showDocument", &params));
         }
     }
 

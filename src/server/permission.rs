@@ -2,7 +2,6 @@
 
 use std::ops::Deref;
 
-use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
@@ -292,10 +291,8 @@ impl Server {
         // A client of the Agent Client Protocol opened it before it answered.
         if let Some(link) = link
             && *decision == Permission::AllowOnce
-            && self.client.can.shows_documents
         {
-            let params = json!({ "uri": link, "external": true });
-            drop(self.peer.request("window/showDocument", &params));
+            self.open_in_browser(&link);
         }
         self.requests.remove(is_it);
         if let Some(conversation) = self.conversations.get_mut(id) {

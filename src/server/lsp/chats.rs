@@ -293,11 +293,8 @@ impl Server {
             Ok((uri, prompt)) => {
                 let sent = self.converse(&uri, prompt);
                 if self.client.can.shows_documents {
-                    let peer = self.peer.clone();
                     let params = json!({ "uri": uri, "external": false, "takeFocus": true });
-                    self.tasks.spawn(async move {
-                        let _shown = peer.request("window/showDocument", &params).await;
-                    });
+                    drop(self.peer.request("window/showDocument", &params));
                 }
                 sent.map_err(|problem| problem.message)
             }
