@@ -6,106 +6,37 @@ use super::{Failure, Finish, fault};
 /// The longest part of an unknown word that is shown, in characters.
 const LONGEST: usize = 60;
 
-/// What a word means.
-#[derive(Clone, Copy)]
-enum Kind {
-    /// The context window is full: the conversation must get shorter before it can go on.
-    Window,
-    Malformed,
-    Filter,
-    Refusal,
-    /// The provider failed in the middle of its answer.
-    Broken,
-    Length,
-    Calls,
-    Pause,
-    Stop,
-}
+/// Stems of words for a full context window: the conversation must get shorter before it can go on.
+const WINDOW: &str = "context window prompt";
+
+/// What a word means, given the word, and its stems.
+type Rule = (fn(String) -> Finish, &'static str);
 
 /// The first rule with a stem that begins a part of the word decides.
-const STEMS: [(Kind, &[&str]); 11] = [
-    (Kind::Window, &["context", "window", "prompt"]),
-    (Kind::Malformed, &["malform", "unpars"]),
+const STEMS: [Rule; 10] = [
+    (|_| Finish::Malformed, "malform unpars"),
     (
-        Kind::Filter,
-        &[
-            "filter",
-            "safe",
-            "unsafe",
-            "sensitive",
-            "guard",
-            "recit",
-            "block",
-            "prohibit",
-            "spii",
-            "pii",
-            "moderat",
-            "policy",
-            "violat",
-            "censor",
-            "risk",
-            "harm",
-            "toxic",
-            "copyright",
-            "inappropriate",
-        ],
+        Finish::ContentFilter,
+        "filter safe unsafe sensitive guard recit block prohibit spii pii moderat policy violat censor risk harm toxic \
+         copyright inappropriate",
     ),
-    (Kind::Refusal, &["refus", "declin"]),
+    (|_| Finish::Refusal, "refus declin"),
     (
-        Kind::Broken,
-        &[
-            "error",
-            "fail",
-            "insufficient",
-            "resource",
-            "overload",
-            "unavail",
-            "timeout",
-            "timed",
-            "network",
-            "server",
-            "exception",
-            "internal",
-            "busy",
-            "capacity",
-            "abort",
-            "cancel",
-            "interrupt",
-            "preempt",
-            "evict",
-            "disconnect",
-            "quota",
-            "rate",
-            "exhaust",
-            "crash",
-            "unload",
-            "deadline",
-        ],
+        Finish::Broken,
+        "error fail insufficient resource overload unavail timeout timed network server exception internal busy \
+         capacity abort cancel interrupt preempt evict disconnect quota rate exhaust crash unload deadline",
     ),
+    (|_| Finish::Malformed, "unexpected invalid missing many"),
+    (|_| Finish::Stop, "eos eot stop natural"),
     (
-        Kind::Malformed,
-        &["unexpected", "invalid", "missing", "many"],
+        |_| Finish::Length,
+        "length max token limit truncated incomplete budget",
     ),
-    (Kind::Stop, &["eos", "eot", "stop", "natural"]),
+    (|_| Finish::ToolCalls, "tool function call"),
+    (|_| Finish::Pause, "pause"),
     (
-        Kind::Length,
-        &[
-            "length",
-            "max",
-            "token",
-            "limit",
-            "truncated",
-            "incomplete",
-            "budget",
-        ],
-    ),
-    (Kind::Calls, &["tool", "function", "call"]),
-    (Kind::Pause, &["pause"]),
-    (
-        Kind::Stop,
-        &[
-            "end", "done", "complete", "finish", "success", "normal", "turn", "matched",
-        ],
+        |_| Finish::Stop,
+        "end done complete finish success normal turn matched",
     ),
 ];
 
@@ -115,21 +46,16 @@ const STEMS: [(Kind, &[&str]); 11] = [
 /// The context window is full.
 pub(super) fn read(word: &str) -> Result<Finish, Failure> {
     let parts = parts(word);
-    let kind = STEMS.iter().find_map(|(kind, stems)| {
-        let begins = |part: &String| stems.iter().any(|stem| part.starts_with(stem));
-        parts.iter().any(begins).then_some(*kind)
-    });
-    let word: String = word.chars().take(LONGEST).collect();
-    Ok(match kind {
-        Some(Kind::Window) => return Err(fault::window_full()),
-        Some(Kind::Malformed) => Finish::Malformed,
-        Some(Kind::Filter) => Finish::ContentFilter(word),
-        Some(Kind::Refusal) => Finish::Refusal,
-        Some(Kind::Broken) => Finish::Broken(word),
-        Some(Kind::Length) => Finish::Length,
-        Some(Kind::Calls) => Finish::ToolCalls,
-        Some(Kind::Pause) => Finish::Pause,
-        Some(Kind::Stop) => Finish::Stop,
+    let has = |stems: &str| {
+        let mut stems = stems.split(' ');
+        stems.any(|stem| parts.iter().any(|part| part.starts_with(stem)))
+    };
+    if has(WINDOW) {
+        return Err(fault::window_full());
+    }
+    let word = word.chars().take(LONGEST).collect();
+    Ok(match STEMS.iter().find(|(_, stems)| has(stems)) {
+        Some((meaning, _)) => meaning(word),
         None => Finish::Other(word),
     })
 }
