@@ -26,12 +26,13 @@ pub struct Taught {
 pub(super) struct Learned(Mutex<Lessons>);
 
 #[derive(Debug, Default, Clone)]
-struct Lessons {
-    taught: Taught,
-    /// The endpoint's information about its model.
+pub(super) struct Lessons {
+    /// What it refused, in this process and earlier ones.
+    pub taught: Taught,
+    /// The endpoint's information about its model, if it was asked.
     info: Option<ModelInfo>,
-    /// The window inferred from a silently truncated request.
-    cut: Option<u64>,
+    /// The window that a silently truncated request gave away.
+    pub cut: Option<u64>,
     /// Whether the person was warned about a small window.
     warned: bool,
     /// How many messages of a conversation go back without their thoughts, which the server refused.
@@ -39,22 +40,12 @@ struct Lessons {
 }
 
 impl Learned {
-    /// The API the server asked for.
-    pub fn api(&self) -> Option<Api> {
-        self.lock().taught.api
-    }
-
     /// Records the API the server wants; `false` if it has already changed.
     pub fn switch(&self, api: Api) -> bool {
         let mut lessons = self.lock();
         let first = lessons.taught.api.is_none();
         lessons.taught.api.get_or_insert(api);
         first
-    }
-
-    /// The fields the server refuses, as paths from the top level.
-    pub fn refused(&self) -> Vec<String> {
-        self.lock().taught.refused.clone()
     }
 
     /// Records that the server refuses the field at `path`; `false` if that was known.
@@ -84,16 +75,6 @@ impl Learned {
         Some(*first)
     }
 
-    /// What the server refused.
-    pub fn taught(&self) -> Taught {
-        self.lock().taught.clone()
-    }
-
-    /// What the server refused in an earlier process.
-    pub fn teach(&self, taught: Taught) {
-        self.lock().taught = taught;
-    }
-
     /// What the endpoint reports about its model, if it was asked.
     pub fn info(&self) -> Option<ModelInfo> {
         self.lock().info.clone()
@@ -102,16 +83,6 @@ impl Learned {
     /// The endpoint said this of its model.
     pub fn set_info(&self, info: ModelInfo) {
         self.lock().info = Some(info);
-    }
-
-    /// The window that a silent cut gave away.
-    pub fn cut(&self) -> Option<u64> {
-        self.lock().cut
-    }
-
-    /// The server read only this many tokens of a request.
-    pub fn cut_at(&self, tokens: u64) {
-        self.lock().cut = Some(tokens);
     }
 
     /// Whether a warning about the window is the first.
@@ -125,7 +96,8 @@ impl Learned {
         *self.lock() = lessons;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Lessons> {
+    /// All of it; not held across an await.
+    pub fn lock(&self) -> MutexGuard<'_, Lessons> {
         lock(&self.0)
     }
 }

@@ -44,7 +44,7 @@ impl Provider {
     /// The same model in the API its server asked for; `None` if that is the current one.
     pub fn switched(&self) -> Option<Self> {
         let mut switched = (*self.0).clone();
-        let asked = switched.learned.api()?;
+        let asked = switched.learned.lock().taught.api?;
         let before = std::mem::replace(&mut switched.endpoint.api, asked);
         (before != asked).then(|| Self(Arc::new(switched)))
     }
@@ -69,13 +69,13 @@ impl Provider {
 
     /// What the server refused so far.
     pub fn taught(&self) -> Taught {
-        self.0.learned.taught()
+        self.0.learned.lock().taught.clone()
     }
 
     /// Takes over what the server refused in an earlier process.
     #[must_use]
     pub fn teach(self, taught: Taught) -> Self {
-        self.0.learned.teach(taught);
+        self.0.learned.lock().taught = taught;
         self
     }
 
@@ -179,7 +179,7 @@ impl Provider {
             .context_window
             .or_else(reported)
             .or_else(|| self.0.known()?.context_window);
-        match (learned.cut(), window) {
+        match (learned.lock().cut, window) {
             (Some(cut), Some(window)) => Some(cut.min(window)),
             (cut, window) => cut.or(window),
         }

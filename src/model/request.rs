@@ -219,7 +219,7 @@ impl Request {
             http,
             learned,
         } = &*provider;
-        let refused = learned.refused();
+        let refused = learned.lock().taught.refused.clone();
         if !refused.is_empty() {
             self.body = body::without(&self.body, &refused).into();
         }

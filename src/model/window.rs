@@ -28,7 +28,7 @@ impl Provider {
         // Providers report a prompt that is too long; self-hosted servers may not.
         let trusted = !inner.endpoint.is_local() && inner.endpoint.host() != Host::Other;
         if !trusted && read >= LEAST && sent >= SHORT && read * 2 < sent {
-            inner.learned.cut_at(read);
+            inner.learned.lock().cut = Some(read);
             let warning = format!(
                 "{} read only {read} of about {sent} tokens: the beginning of the session was cut off, including the instructions. \
                  tandem continues with a window of {read} tokens",
@@ -61,7 +61,7 @@ impl Provider {
     /// Takes the window from a provider's message about a request that does not fit.
     pub fn note_overflow(&self, message: &str) {
         if let Some(window) = told(message) {
-            self.connection().learned.cut_at(window);
+            self.connection().learned.lock().cut = Some(window);
         }
     }
 
