@@ -8,9 +8,44 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use super::Usage;
+
 /// A number of tokens; an impossible one counts as absent, so that sums don't overflow.
 pub(super) fn count(value: &Value) -> Option<u64> {
     value.as_u64().filter(|count| *count < 1 << 40)
+}
+
+/// Token counts, by each provider's names for them; `None` if there are none.
+pub(super) fn usage(usage: &Value) -> Option<Usage> {
+    let number = |pointers: &[&str]| {
+        let mut counts = pointers.iter().filter_map(|pointer| usage.pointer(pointer));
+        counts.find_map(count)
+    };
+    let input = number(&["/prompt_tokens", "/input_tokens"]);
+    let output = number(&["/completion_tokens", "/output_tokens"]);
+    (input.is_some() || output.is_some()).then(|| Usage {
+        input: input.unwrap_or_default(),
+        output: output.unwrap_or_default(),
+        cached: number(&[
+            "/prompt_tokens_details/cached_tokens",
+            "/input_tokens_details/cached_tokens",
+            "/prompt_cache_hit_tokens",
+            "/cached_tokens",
+        ])
+        .unwrap_or_default(),
+        written: number(&[
+            "/prompt_tokens_details/cache_write_tokens",
+            "/input_tokens_details/cache_write_tokens",
+        ])
+        .unwrap_or_default(),
+        reasoning: number(&[
+            "/completion_tokens_details/reasoning_tokens",
+            "/output_tokens_details/reasoning_tokens",
+            "/reasoning_tokens",
+        ])
+        .unwrap_or_default(),
+        cost: usage["cost"].as_f64(),
+    })
 }
 
 /// Text, borrowed from the input wherever it has no escapes. Anything that is not text counts as empty.

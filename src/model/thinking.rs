@@ -3,12 +3,13 @@
 //! Invariant: only this module turns an effort into request fields, whether it was configured or chosen in a menu, so
 //! that a request never has two.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::family::{self, Family};
 use super::host::Host;
 use super::{Api, Endpoint};
 use crate::domain::Effort;
+use crate::text::Fields;
 
 /// How much an answer may have in addition to its thoughts, in tokens.
 const ROOM: u32 = 32_000;
@@ -16,7 +17,7 @@ const ROOM: u32 = 32_000;
 const LONGEST: u32 = 64_000;
 
 /// The request fields for the effort.
-pub(super) fn fields(endpoint: &Endpoint) -> Map<String, Value> {
+pub(super) fn fields(endpoint: &Endpoint) -> Fields {
     let fields = match endpoint.api {
         Api::Chat => chat(endpoint),
         Api::Responses => responses(endpoint),
@@ -24,7 +25,7 @@ pub(super) fn fields(endpoint: &Endpoint) -> Map<String, Value> {
     };
     match fields {
         Some(Value::Object(fields)) => fields,
-        _ => Map::new(),
+        _ => Fields::new(),
     }
 }
 
@@ -91,8 +92,6 @@ fn responses(endpoint: &Endpoint) -> Option<Value> {
 
 fn chat(endpoint: &Endpoint) -> Option<Value> {
     let known = endpoint.known();
-    let toggle =
-        |on: bool| json!({ "thinking": { "type": if on { "enabled" } else { "disabled" } } });
     let word = endpoint.effort.as_deref();
     match endpoint.host() {
         // From 5.4 on the chat API refuses tools beside an effort.
@@ -139,16 +138,19 @@ fn chat(endpoint: &Endpoint) -> Option<Value> {
     }
 }
 
+fn toggle(on: bool) -> Value {
+    json!({ "thinking": { "type": if on { "enabled" } else { "disabled" } } })
+}
+
 /// GLM forgets the thoughts of earlier turns unless it is told to keep them, and then misses its cache.
 fn glm(endpoint: &Endpoint) -> Option<Value> {
     let (known, word) = (endpoint.known(), endpoint.effort.as_deref());
     if !known.at_least(4, 7) {
-        let on = word? != "none";
-        return Some(json!({ "thinking": { "type": if on { "enabled" } else { "disabled" } } }));
+        return Some(toggle(word? != "none"));
     }
     // From 5.3 on it always thinks.
     if word == Some("none") && !known.at_least(5, 3) {
-        return Some(json!({ "thinking": { "type": "disabled" } }));
+        return Some(toggle(false));
     }
     let mut fields = json!({ "thinking": { "type": "enabled", "clear_thinking": false } });
     if let Some(effort) = effort(endpoint, None).filter(|_| known.at_least(5, 2)) {
@@ -159,7 +161,7 @@ fn glm(endpoint: &Endpoint) -> Option<Value> {
 
 /// Qwen forgets the thoughts of earlier turns unless it is told to keep them.
 fn dashscope(endpoint: &Endpoint) -> Option<Value> {
-    let (known, mut fields) = (endpoint.known(), Map::new());
+    let (known, mut fields) = (endpoint.known(), Fields::new());
     if let Some(word) = &endpoint.effort {
         fields.insert("enable_thinking".into(), (word != "none").into());
     }
@@ -188,7 +190,7 @@ fn gemini(endpoint: &Endpoint) -> Value {
 /// Templates of models that people run themselves drop earlier thoughts unless told otherwise: then the request no longer
 /// begins like the one before, and the server reads it anew.
 fn own_server(endpoint: &Endpoint) -> Option<Value> {
-    let mut fields = Map::new();
+    let mut fields = Fields::new();
     if let Some(effort) = effort(endpoint, None) {
         fields.insert("reasoning_effort".into(), effort.into());
     }

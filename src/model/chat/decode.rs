@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use super::details::Details;
 use super::slots::Slots;
 use crate::model::batch::Batch;
-use crate::model::lenient::{Index, OneOrMany, Text, count};
-use crate::model::{Failure, ModelEvent, ReasoningItem, Usage, fault};
+use crate::model::lenient::{Index, OneOrMany, Text, usage};
+use crate::model::{Failure, ModelEvent, ReasoningItem, fault};
 use crate::text::sse::Event;
 
 /// Decodes the stream of one answer.
@@ -367,41 +367,15 @@ fn flat(text: &Value) -> String {
     }
 }
 
+/// Token counts, which Groq wraps once more.
 fn report(raw: &RawValue, out: &mut Batch) {
-    if let Some(usage) = usage(raw) {
+    let Ok(reported) = serde_json::from_str::<Value>(raw.get()) else {
+        return;
+    };
+    let counts = reported.get("usage").filter(|inner| inner.is_object());
+    if let Some(usage) = usage(counts.unwrap_or(&reported)) {
         out.push(ModelEvent::Usage(usage));
     }
-}
-
-/// Token counts, in each provider's format. Groq wraps them once more.
-fn usage(raw: &RawValue) -> Option<Usage> {
-    let mut usage: Value = serde_json::from_str(raw.get()).ok()?;
-    if usage["usage"].is_object() {
-        usage = usage["usage"].take();
-    }
-    let number = |pointers: &[&str]| {
-        pointers
-            .iter()
-            .find_map(|pointer| count(usage.pointer(pointer)?))
-    };
-    let (input, output) = (number(&["/prompt_tokens"]), number(&["/completion_tokens"]));
-    (input.is_some() || output.is_some()).then(|| Usage {
-        input: input.unwrap_or_default(),
-        output: output.unwrap_or_default(),
-        cached: number(&[
-            "/prompt_tokens_details/cached_tokens",
-            "/prompt_cache_hit_tokens",
-            "/cached_tokens",
-        ])
-        .unwrap_or_default(),
-        written: number(&["/prompt_tokens_details/cache_write_tokens"]).unwrap_or_default(),
-        reasoning: number(&[
-            "/completion_tokens_details/reasoning_tokens",
-            "/reasoning_tokens",
-        ])
-        .unwrap_or_default(),
-        cost: usage["cost"].as_f64(),
-    })
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 use super::CUSTOM;
 use crate::model::batch::Batch;
 use crate::model::fragments::Fragments;
-use crate::model::lenient::{Index, Text, count};
-use crate::model::{Failure, ModelEvent, ReasoningItem, Usage, fault};
+use crate::model::lenient::{Index, Text, usage};
+use crate::model::{Failure, ModelEvent, ReasoningItem, fault};
 use crate::text::sse::Event;
 
 /// Decodes the stream of one answer.
@@ -141,12 +141,7 @@ impl Decoder {
         let another = |before: &&mut Item| before.is_before(item, begins);
         if let Some(before) = self.items.get_mut(&self.current).filter(another) {
             let before = std::mem::take(before);
-            let free = self
-                .items
-                .keys()
-                .max()
-                .map_or(0, |last| last.saturating_add(1));
-            self.items.insert(free, before);
+            self.items.insert(self.next_place(), before);
         }
     }
 
@@ -154,13 +149,15 @@ impl Decoder {
     fn place(&self, kind: &str) -> i64 {
         let ended = self.items.get(&self.current).is_some_and(|item| item.ended);
         if kind == "response.output_item.added" || kind == "response.output_item.done" && ended {
-            self.items
-                .keys()
-                .max()
-                .map_or(0, |last| last.saturating_add(1))
+            self.next_place()
         } else {
             self.current
         }
+    }
+
+    fn next_place(&self) -> i64 {
+        let last = self.items.keys().max();
+        last.map_or(0, |last| last.saturating_add(1))
     }
 
     /// Handles deltas, and the complete text that follows them, which is used if there were no deltas. Parts of an
@@ -345,17 +342,4 @@ fn thoughts(item: &Value) -> String {
         .filter_map(|field| item[field].as_array());
     let texts = parts.flatten().filter_map(|part| part["text"].as_str());
     texts.collect::<Vec<_>>().join("\n\n")
-}
-
-fn usage(usage: &Value) -> Option<Usage> {
-    let number = |pointer: &str| usage.pointer(pointer).and_then(count);
-    let (input, output) = (number("/input_tokens"), number("/output_tokens"));
-    (input.is_some() || output.is_some()).then(|| Usage {
-        input: input.unwrap_or_default(),
-        output: output.unwrap_or_default(),
-        cached: number("/input_tokens_details/cached_tokens").unwrap_or_default(),
-        written: number("/input_tokens_details/cache_write_tokens").unwrap_or_default(),
-        reasoning: number("/output_tokens_details/reasoning_tokens").unwrap_or_default(),
-        cost: usage["cost"].as_f64(),
-    })
 }
