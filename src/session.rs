@@ -58,8 +58,8 @@ use crate::text::redact::Redactor;
 use crate::tools::mcp;
 use crate::workspace::Workspace;
 pub use connect::{
-    Setup, Start, mcp_servers, new_id, provider, provider_named, provider_or_local, remembered,
-    rule_problems, setup, surroundings,
+    Setup, Start, mcp_servers, new_id, provider, provider_named, provider_or_local, rule_problems,
+    setup, surroundings,
 };
 use context::Context;
 pub use context::{Completer, typed_mention};
@@ -84,7 +84,7 @@ use running::Running;
 use slash::Commands;
 use spending::Spending;
 use store::Journal;
-pub use store::{LineOrigin, Listed, Sessions, StoreError, Wrote};
+pub use store::{LineOrigin, Listed, Sessions, StoreError};
 
 /// A session's id, unique among all saved sessions.
 pub type SessionId = Arc<str>;

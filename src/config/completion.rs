@@ -1,16 +1,12 @@
 //! Inline completion as it is configured: off unless it has a model.
 
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use super::model::Choice;
 use super::options::CompletionOptions;
 use super::providers::Provider;
 use crate::domain::{CompletionApi, EditFormat, Failure};
-
-/// How long typing has to pause before a request is sent.
-pub(super) const DEBOUNCE: u64 = 75;
-/// The most tokens of a suggestion: what fits on a screen.
-pub(super) const TOKENS: u64 = 256;
 
 /// A configured inline completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +46,8 @@ impl Choice<'_> {
         Ok(Some(Completion {
             model: model.clone(),
             api: api.unwrap_or_else(usual),
-            debounce: Duration::from_millis(debounce_ms.unwrap_or(DEBOUNCE)),
-            max_tokens: max_tokens.map_or(TOKENS, Into::into),
+            debounce: Duration::from_millis(debounce_ms.unwrap_or_default()),
+            max_tokens: max_tokens.map_or(u64::MAX, NonZeroU64::get),
             next_edit: next_edit.unwrap_or_default(),
             edit_format: *edit_format,
         }))

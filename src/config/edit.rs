@@ -26,7 +26,7 @@ pub fn with(text: &str, key: Key<'_>, value: Option<&toml::Value>) -> Option<Str
         }
         (None, Some(value)) => {
             let line = format!("{} = {value}\n", quoted(name));
-            let header = header(tables);
+            let header = format!("[{}]", dotted(tables));
             match line_after(&text, &header) {
                 _ if tables.is_empty() => text.insert_str(0, &line),
                 Some(at) => text.insert_str(at, &line),
@@ -77,9 +77,10 @@ fn set(table: &mut toml::Table, key: Key<'_>, value: Option<&toml::Value>) -> Op
     Some(())
 }
 
-fn header(tables: &[&str]) -> String {
-    let names: Vec<_> = tables.iter().map(|name| quoted(name)).collect();
-    format!("[{}]", names.join("."))
+/// The path to a value in TOML notation.
+pub(super) fn dotted(path: &[impl AsRef<str>]) -> String {
+    let names = path.iter().map(|name| quoted(name.as_ref()));
+    names.collect::<Vec<_>>().join(".")
 }
 
 /// Where the line after a table's header begins.

@@ -8,95 +8,28 @@ use std::sync::Arc;
 use etcetera::BaseStrategy as _;
 
 use crate::domain::Proxy;
+use crate::text::lists;
 
 /// Additional variables for programs that the person configured: more locations, on all systems.
-const HARMLESS: [&str; 28] = [
-    "APPDATA",
-    "COMSPEC",
-    "HOMEDRIVE",
-    "HOMEPATH",
-    "LOCALAPPDATA",
-    "NODE_EXTRA_CA_CERTS",
-    "PATHEXT",
-    "PROGRAMDATA",
-    "PROGRAMFILES",
-    "PROGRAMFILES(X86)",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "SystemRoot",
-    "TEMP",
-    "TERM",
-    "TMP",
-    "TMPDIR",
-    "USERNAME",
-    "USERPROFILE",
-    "WINDIR",
-    "XDG_CACHE_HOME",
-    "XDG_CONFIG_DIRS",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_DIRS",
-    "XDG_DATA_HOME",
-    "XDG_RUNTIME_DIR",
-    "XDG_STATE_HOME",
-    "windir",
-];
+const HARMLESS: &str = "
+HOMEDRIVE HOMEPATH NODE_EXTRA_CA_CERTS PROGRAMFILES(X86) TERM TMPDIR USERNAME XDG_CACHE_HOME XDG_CONFIG_DIRS
+XDG_CONFIG_HOME XDG_DATA_DIRS XDG_DATA_HOME XDG_RUNTIME_DIR XDG_STATE_HOME
+";
 
 /// Hardly any program starts on Windows without these.
-const FOR_COMMANDS_ON_WINDOWS: [&str; 12] = [
-    "APPDATA",
-    "COMSPEC",
-    "LOCALAPPDATA",
-    "PATHEXT",
-    "PROGRAMDATA",
-    "PROGRAMFILES",
-    "SYSTEMDRIVE",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "USERPROFILE",
-    "WINDIR",
-];
+const FOR_COMMANDS_ON_WINDOWS: &str = "
+APPDATA COMSPEC LOCALAPPDATA PATHEXT PROGRAMDATA PROGRAMFILES SYSTEMDRIVE SYSTEMROOT TEMP TMP USERPROFILE
+WINDIR
+";
 
 /// The variables that the model's commands get: where programs are and how a person reads. None of these names can hold
 /// a secret.
-const FOR_COMMANDS: [&str; 36] = [
-    "CARGO_HOME",
-    "CARGO_TARGET_DIR",
-    "CC",
-    "CFLAGS",
-    "CONDA_PREFIX",
-    "CXX",
-    "CXXFLAGS",
-    "DOTNET_ROOT",
-    "GOCACHE",
-    "GOMODCACHE",
-    "GOPATH",
-    "GOROOT",
-    "HOME",
-    "JAVA_HOME",
-    "LANG",
-    "LANGUAGE",
-    "LD_LIBRARY_PATH",
-    "LIBRARY_PATH",
-    "LOGNAME",
-    "NODE_PATH",
-    "NVM_DIR",
-    "PATH",
-    "PKG_CONFIG_PATH",
-    "PNPM_HOME",
-    "PYENV_ROOT",
-    "PYTHONPATH",
-    "RUSTFLAGS",
-    "RUSTUP_HOME",
-    "RUSTUP_TOOLCHAIN",
-    "RUST_BACKTRACE",
-    "SHELL",
-    "SSL_CERT_DIR",
-    "SSL_CERT_FILE",
-    "TZ",
-    "USER",
-    "VIRTUAL_ENV",
-];
+const FOR_COMMANDS: &str = "
+CARGO_HOME CARGO_TARGET_DIR CC CFLAGS CONDA_PREFIX CXX CXXFLAGS DOTNET_ROOT GOCACHE GOMODCACHE GOPATH GOROOT
+HOME JAVA_HOME LANG LANGUAGE LD_LIBRARY_PATH LIBRARY_PATH LOGNAME NODE_PATH NVM_DIR PATH PKG_CONFIG_PATH
+PNPM_HOME PYENV_ROOT PYTHONPATH RUSTFLAGS RUSTUP_HOME RUSTUP_TOOLCHAIN RUST_BACKTRACE SHELL SSL_CERT_DIR
+SSL_CERT_FILE TZ USER VIRTUAL_ENV
+";
 
 /// The environment the process was started with. Cheap to clone.
 #[derive(Clone, Default)]
@@ -176,9 +109,9 @@ impl Environment {
     /// The variables for the model's commands.
     pub fn for_commands(&self) -> BTreeMap<String, String> {
         self.those(|name| {
-            FOR_COMMANDS.contains(&name)
+            lists(FOR_COMMANDS, name)
                 || name.starts_with("LC_")
-                || (cfg!(windows) && FOR_COMMANDS_ON_WINDOWS.contains(&name))
+                || (cfg!(windows) && lists(FOR_COMMANDS_ON_WINDOWS, name))
         })
     }
 
@@ -235,9 +168,11 @@ impl Environment {
 
     /// The variables for programs configured by the person: locations and how to display text. No keys, and nothing of
     /// unknown meaning.
-    pub(super) fn harmless(&self) -> BTreeMap<String, String> {
+    pub fn harmless(&self) -> BTreeMap<String, String> {
         let mut variables = self.for_commands();
-        variables.extend(self.those(|name| HARMLESS.contains(&name)));
+        variables.extend(
+            self.those(|name| lists(FOR_COMMANDS_ON_WINDOWS, name) || lists(HARMLESS, name)),
+        );
         variables
     }
 

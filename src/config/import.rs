@@ -39,7 +39,7 @@ pub struct Importable {
 
 /// The servers of all files; of several with one name, the first, which is the person's own if they have one.
 pub fn importable(settings: &Settings, workspace: &Path) -> Vec<Importable> {
-    let home = settings.home();
+    let home = settings.environment().home();
     let of_workspace = OF_WORKSPACE.map(|(file, field)| (workspace.join(file), field));
     let of_person = home
         .into_iter()

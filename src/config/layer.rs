@@ -7,6 +7,7 @@ use serde_json::{Map, Number, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::edit;
 use super::options::Options;
 use super::problem::{Place, Problem};
 
@@ -77,7 +78,7 @@ impl Layer {
     pub fn reject(&mut self, path: &[String], message: String, problems: &mut Vec<Problem>) {
         problems.push(Problem {
             place: self.place(path).clone(),
-            key: dotted(path),
+            key: edit::dotted(path),
             message,
         });
         remove(&mut self.tree, path);
@@ -186,22 +187,6 @@ fn key_path(path: &serde_path_to_error::Path) -> KeyPath {
             Segment::Enum { .. } | Segment::Unknown => None,
         })
         .collect()
-}
-
-/// The path to a value in TOML notation.
-pub(super) fn dotted(path: &[String]) -> String {
-    let bare = |key: &str| {
-        key.chars()
-            .all(|char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_'))
-    };
-    let quoted = |key: &String| {
-        if bare(key) {
-            key.clone()
-        } else {
-            format!("{key:?}")
-        }
-    };
-    path.iter().map(quoted).collect::<Vec<_>>().join(".")
 }
 
 /// Merges `top` over `base`: values replace values, tables merge, permission rules add up. `written` is called for

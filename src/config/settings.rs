@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use super::commands::{self, UserCommand};
 use super::completion::Completion;
+use super::edit::dotted;
 use super::environment::Environment;
-use super::layer::{KeyPath, Layer, dotted, overlay};
+use super::layer::{KeyPath, Layer, overlay};
 use super::managed;
 use super::model::{Choice, ProviderEntry};
 use super::options::{
@@ -320,16 +321,6 @@ impl Settings {
         folder
             .map(|folder| commands::read(&folder.join("commands")))
             .unwrap_or_default()
-    }
-
-    /// The environment for programs that work for the model: without keys.
-    pub fn harmless_environment(&self) -> BTreeMap<String, String> {
-        self.environment.harmless()
-    }
-
-    /// The person's home folder.
-    pub fn home(&self) -> Option<&Path> {
-        self.environment.home()
     }
 
     /// Whether the person is in a session of a desktop, which has a keyring.

@@ -11,7 +11,6 @@ use std::path::Path;
 use schemars::Schema;
 use serde_json::{Value, json};
 
-use super::completion;
 use super::environment::Environment;
 use super::layer::Layer;
 use super::options::Options;
@@ -33,8 +32,9 @@ pub(super) fn built_in() -> Layer {
         "idle-timeout": 90,
     });
     let completion = json!({
-        "debounce-ms": completion::DEBOUNCE,
-        "max-tokens": completion::TOKENS,
+        "debounce-ms": 75,
+        // What fits on a screen.
+        "max-tokens": 256,
         "next-edit": false,
     });
     let finish = json!({"diagnostics": true, "quick-fixes": "preferred"});

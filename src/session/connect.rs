@@ -188,8 +188,9 @@ pub fn mcp_servers(
 ) -> Vec<mcp::Server> {
     let state = settings.state_dir.as_deref();
     let vault = mcp::Vault::new(state, settings.has_keyring());
-    let inherited = settings.harmless_environment();
-    let home = settings.home().filter(|home| home.is_dir());
+    let environment = settings.environment();
+    let inherited = environment.harmless();
+    let home = environment.home().filter(|home| home.is_dir());
     let home = home.unwrap_or(Path::new("/"));
     let way = |name: &str, server: &McpServer| match server {
         McpServer::Command { command, env, cwd } => {
@@ -237,7 +238,7 @@ pub fn mcp_servers(
 }
 
 /// The stored permissions for the first folder of `workspace`.
-pub fn remembered(settings: &Settings, workspace: &Workspace) -> Option<Remembered> {
+fn remembered(settings: &Settings, workspace: &Workspace) -> Option<Remembered> {
     Some(Remembered::of(
         settings.state_dir.as_ref()?,
         workspace.roots().first()?.real(),
