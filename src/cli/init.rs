@@ -22,6 +22,7 @@ use clap::ValueEnum;
 
 pub(super) use self::extension::NAME as EXTENSION;
 use self::merge::{Merged, merge};
+pub(super) use self::plugin::folder as plugin_folder;
 use crate::config::Environment;
 
 /// Arguments of `tandem init`.
@@ -224,14 +225,6 @@ fn change_extension(
         writeln!(out, "{name}: removed the extension")?;
     }
     Ok(())
-}
-
-/// The directories and files that installing in editors has made.
-pub(super) fn places(environment: &Environment) -> Vec<(&'static str, PathBuf)> {
-    plugin::folder(environment)
-        .map(|folder| ("Neovim plugin", folder))
-        .into_iter()
-        .collect()
 }
 
 /// The Neovim plugin, if it was installed by another version.

@@ -47,46 +47,44 @@ pub(super) fn show(settings: &Settings, as_json: bool, out: &mut dyn Write) -> i
 
 fn find(settings: &Settings) -> Vec<Place> {
     let environment = settings.environment();
-    let place = |what, path: &Path, removal| Place {
-        what,
-        path: path.to_owned(),
-        exists: path.exists(),
-        removal,
-    };
     let program = environment
         .program()
         .map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
-    let mut places: Vec<_> = program
-        .iter()
-        .map(|path| place("executable", path, "uninstall it the way you installed it"))
-        .collect();
-    let file = settings.config_file();
-    places.extend(file.iter().map(|path| {
-        place(
+    let places = [
+        (
+            "executable",
+            program,
+            "uninstall it the way you installed it",
+        ),
+        (
             "configuration",
-            path,
+            settings.config_file(),
             "remove its directory, which also contains rules, commands and AGENTS.md",
-        )
-    }));
-    let managed = environment.managed_file();
-    places.extend(
-        managed
-            .iter()
-            .map(|path| place("administrator's", path, "managed by your administrator")),
-    );
-    let state = settings.state_dir.as_deref();
-    places.extend(state.iter().map(|path| {
-        place(
+        ),
+        (
+            "administrator's",
+            environment.managed_file().map(Path::to_owned),
+            "managed by your administrator",
+        ),
+        (
             "state",
-            path,
+            settings.state_dir.clone(),
             "remove it: sessions, undo data, permission rules, the log",
-        )
-    }));
-    let plugins = init::places(environment);
-    places.extend(
-        plugins
-            .iter()
-            .map(|(what, path)| place(what, path, "tandem init --editor neovim --remove")),
-    );
-    places
+        ),
+        (
+            "Neovim plugin",
+            init::plugin_folder(environment),
+            "tandem init --editor neovim --remove",
+        ),
+    ];
+    let place = |(what, path, removal): (_, Option<PathBuf>, _)| {
+        let path = path?;
+        Some(Place {
+            what,
+            exists: path.exists(),
+            path,
+            removal,
+        })
+    };
+    places.into_iter().filter_map(place).collect()
 }
