@@ -18,9 +18,11 @@ mod run;
 mod serve;
 mod sessions;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::{fmt, io};
 
+use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::config::{Environment, Flags, Settings, Sources};
@@ -28,6 +30,7 @@ use crate::config::{Environment, Flags, Settings, Sources};
 use crate::process::supervisor;
 use crate::server::{LoadSettings, Transport};
 use crate::text::display;
+use crate::workspace::Root;
 
 pub use logging::log;
 
@@ -166,6 +169,11 @@ impl Cli {
             Command::Man(args) => done(man::run(&args, Self::command(), &mut io::stdout())),
         }
     }
+}
+
+/// The folder of a workspace that a person named.
+fn root(directory: &Path) -> anyhow::Result<Root> {
+    Root::open(directory).with_context(|| format!("directory {}", directory.display()))
 }
 
 /// The outcome of a command that works or fails.

@@ -9,7 +9,6 @@ use crate::config::{Environment, Settings};
 use crate::session::permission::remembered::Remembered;
 use crate::session::rule_problems;
 use crate::text::display;
-use crate::workspace::Root;
 
 /// Arguments of `tandem permissions`.
 #[derive(Debug, clap::Args)]
@@ -43,8 +42,7 @@ enum Action {
 }
 
 pub(super) async fn run(args: Args, environment: &Environment) -> anyhow::Result<()> {
-    let root = Root::open(&args.directory)
-        .with_context(|| format!("directory {}", args.directory.display()))?;
+    let root = super::root(&args.directory)?;
     let workspaces = [root.path().to_owned()];
     let settings = Settings::of(environment, &workspaces);
     let state = settings

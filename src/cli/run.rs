@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, Outcome, sessions};
+use super::{Failure, Outcome, root, sessions};
 use crate::agent::event::{
     About, AgentEvent, Grant, Offer, Permission, PermissionRequest, Scope, Termination,
 };
@@ -21,7 +21,7 @@ use crate::domain::{Prompt, ToolKind};
 use crate::session::event::SessionEvent;
 use crate::session::{Change, Session, SessionId, Setup, Start, new_id, rule_problems, setup};
 use crate::text::{Encoding, display, unified};
-use crate::workspace::{Documents, NoEditor, Root, Workspace};
+use crate::workspace::{Documents, NoEditor, Workspace};
 
 /// How many events may be queued for the terminal.
 const EVENTS: usize = 256;
@@ -59,8 +59,7 @@ pub(super) struct Args {
 
 pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     let prompt = words(&args)?;
-    let root = Root::open(&args.directory)
-        .with_context(|| format!("directory {}", args.directory.display()))?;
+    let root = root(&args.directory)?;
     let flags = Flags {
         model: args.model.as_deref(),
         mode: args.mode,

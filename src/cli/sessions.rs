@@ -8,10 +8,12 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context as _;
 use serde_json::json;
 
+use super::root;
 use crate::config::{Environment, Settings};
 use crate::session::transcript::markdown;
 use crate::session::{Listed, Sessions};
 use crate::text::display;
+use crate::workspace::Root;
 
 /// How many are listed by default.
 const SHORT: usize = 20;
@@ -72,9 +74,10 @@ pub(super) async fn run(action: Action, environment: &Environment) -> anyhow::Re
             all,
             json,
         } => {
-            let folder = directory.as_deref().map(absolute).transpose()?;
+            let root = directory.as_deref().map(root).transpose()?;
+            let folder = root.as_ref().map(Root::path);
             let size = if all { usize::MAX } else { SHORT };
-            let (page, more) = sessions.page(folder.as_deref(), None, size).await?;
+            let (page, more) = sessions.page(folder, None, size).await?;
             let mut out = io::BufWriter::new(io::stdout().lock());
             list(&page, json, &mut out)?;
             if more && !json {
@@ -132,12 +135,6 @@ pub(super) fn kept(settings: &Settings) -> anyhow::Result<Sessions> {
         .as_deref()
         .context("there is no state directory; set TANDEM_STATE_DIR")?;
     Ok(Sessions::new(state))
-}
-
-fn absolute(folder: &Path) -> anyhow::Result<PathBuf> {
-    let root = crate::workspace::Root::open(folder)
-        .with_context(|| format!("directory {}", folder.display()))?;
-    Ok(root.path().to_owned())
 }
 
 #[expect(
