@@ -148,11 +148,9 @@ fn leave_out(value: &mut Value, schema: &Value, names: &mut Vec<String>) {
     }
 }
 
-/// Parses incomplete arguments into a type whose fields are all optional.
-pub(crate) fn read_partial<A: JsonSchema + 'static, P: DeserializeOwned + Default>(
-    arguments: &Value,
-) -> P {
-    serde_json::from_value(coerced(arguments, &schema::<A>())).unwrap_or_default()
+/// Incomplete arguments, as far as they have arrived.
+pub(crate) fn partial<A: JsonSchema + 'static>(arguments: &Value) -> Value {
+    coerced(arguments, &schema::<A>())
 }
 
 /// Compares a value with its schema; `at` is its name, empty for the arguments as a whole.

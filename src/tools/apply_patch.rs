@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::batch::{self, Item, What};
 use super::edit_file::EditFile;
 use super::{Editing, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
-use crate::calls::arguments::read_partial;
+use crate::calls::arguments::partial;
 use crate::workspace::patch::{Action, FilePatch, changes_permissions, parse};
 use crate::workspace::{Change, WorkspacePath};
 
@@ -22,13 +22,6 @@ pub(super) struct ApplyPatch;
 pub(super) struct Arguments {
     /// From `*** Begin Patch` to `*** End Patch`.
     patch: String,
-}
-
-/// The arguments that have arrived so far.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Partial {
-    patch: Option<String>,
 }
 
 impl TypedTool for ApplyPatch {
@@ -48,9 +41,8 @@ impl TypedTool for ApplyPatch {
     }
 
     async fn sketch(context: &ToolContext, arguments: &Value) -> Option<Preview> {
-        let partial: Partial = read_partial::<Arguments, _>(arguments);
-        let patch = partial.patch?;
-        let (whole_lines, _) = patch.rsplit_once('\n')?;
+        let partial = partial::<Arguments>(arguments);
+        let (whole_lines, _) = partial["patch"].as_str()?.rsplit_once('\n')?;
         let mut previews = Vec::new();
         for file in &items(context, &format!("{whole_lines}\n*** End Patch")).ok()? {
             // An incomplete chunk may match nothing yet.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::changes::{commit, propose, sketch};
 use super::{Editing, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
-use crate::calls::arguments::read_partial;
+use crate::calls::arguments::partial;
 use crate::workspace::{Change, Replacement};
 
 pub(super) struct EditFile;
@@ -29,14 +29,6 @@ struct Edit {
     replace_all: bool,
 }
 
-/// The arguments that have arrived so far.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Partial {
-    path: Option<String>,
-    edits: Vec<Value>,
-}
-
 impl TypedTool for EditFile {
     type Arguments = Arguments;
     const NAME: &'static str = "edit_file";
@@ -51,21 +43,12 @@ impl TypedTool for EditFile {
     }
 
     async fn sketch(context: &ToolContext, arguments: &Value) -> Option<Preview> {
-        let partial: Partial = read_partial::<Arguments, _>(arguments);
+        let partial = partial::<Arguments>(arguments);
         // An edit without any of its new text cannot be previewed.
-        let edits = partial
-            .edits
-            .into_iter()
-            .map_while(|edit| serde_json::from_value(edit).ok())
-            .collect();
-        sketch(
-            context,
-            "Edit",
-            arguments,
-            &partial.path?,
-            change(edits).ok(),
-        )
-        .await
+        let edits = partial["edits"].as_array().into_iter().flatten();
+        let edits = edits.map_while(|edit| Edit::deserialize(edit).ok());
+        let (path, change) = (partial["path"].as_str()?, change(edits.collect()));
+        sketch(context, "Edit", arguments, path, change.ok()).await
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::changes::{commit, propose, sketch};
 use super::files::unless_cancelled;
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
-use crate::calls::arguments::read_partial;
+use crate::calls::arguments::partial;
 use crate::workspace::{Change, FileError};
 
 pub(super) struct WriteFile;
@@ -19,14 +19,6 @@ pub(super) struct Arguments {
     path: String,
     /// The complete new content.
     content: String,
-}
-
-/// The arguments that have arrived so far.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Partial {
-    path: Option<String>,
-    content: Option<String>,
 }
 
 impl TypedTool for WriteFile {
@@ -49,15 +41,11 @@ impl TypedTool for WriteFile {
     }
 
     async fn sketch(context: &ToolContext, arguments: &Value) -> Option<Preview> {
-        let partial: Partial = read_partial::<Arguments, _>(arguments);
-        sketch(
-            context,
-            "Write",
-            arguments,
-            &partial.path?,
-            partial.content.map(Change::Write),
-        )
-        .await
+        let partial = partial::<Arguments>(arguments);
+        let content = partial["content"].as_str();
+        let change = content.map(|content| Change::Write(content.to_owned()));
+        let path = partial["path"].as_str()?;
+        sketch(context, "Write", arguments, path, change).await
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
