@@ -72,6 +72,16 @@ pub struct Preview {
     pub link: Option<String>,
 }
 
+impl Preview {
+    /// Nothing but a title.
+    pub fn titled(title: impl Into<String>) -> Self {
+        Self {
+            title: title.into(),
+            ..Self::default()
+        }
+    }
+}
+
 /// A command to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CommandLine {

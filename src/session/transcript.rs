@@ -121,10 +121,7 @@ mod tests {
 
     fn changed(title: &str, diffs: Vec<FileDiff>) -> [AgentEvent; 2] {
         let (call_id, name) = ("c".to_owned(), "edit_file".to_owned());
-        let preview = Preview {
-            title: title.to_owned(),
-            ..Preview::default()
-        };
+        let preview = Preview::titled(title.to_owned());
         let result = ToolOutput {
             diffs,
             ..ToolOutput::default()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::changes::{explained, file_diff, first_line, protection, report, shown_change, timely};
 use super::diagnostics::with_new_ones;
-use super::files::{self, cancelled, location, named, shown, unless_cancelled};
+use super::files::{self, cancelled, location, named, unless_cancelled};
 use super::{Preview, ToolContext, ToolError, ToolOutput};
 use crate::changes::ChangeSet;
 use crate::changes::change_set::{Entry, EntryChange};
@@ -326,7 +326,7 @@ fn not_applied(error: &ToolError) -> String {
 
 fn output(context: &ToolContext, done: &Changed, failure: &str) -> ToolOutput {
     let line = |(path, change): &(WorkspacePath, FileChange)| {
-        let name = shown(&context.workspace, &path.absolute());
+        let name = context.shown(path);
         let is_removed =
             change.new_text.is_empty() && change.strategy.is_none() && change.old_text.is_some();
         if is_removed {

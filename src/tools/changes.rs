@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::diagnostics::with_new_ones;
-use super::files::{cancelled, did_you_mean, location, named, preview, shown, unless_cancelled};
+use super::files::{cancelled, did_you_mean, location, named, preview, unless_cancelled};
 use super::{FileDiff, Preview, ToolContext, ToolError, ToolOutput};
 use crate::text::display::counted;
 use crate::workspace::{Change, FileChange, FileError, WorkspacePath, native};
@@ -75,7 +75,7 @@ pub(super) async fn commit(
     let done = async {
         match timely(context, context.workspace.commit(&path, &change)).await? {
             Ok(change) => Ok(ToolOutput {
-                content: report(&shown(&context.workspace, &path.absolute()), &change),
+                content: report(&context.shown(&path), &change),
                 locations: vec![location(path.absolute(), first_line(&change))],
                 diffs: vec![file_diff(&path, &change)],
                 ..ToolOutput::default()

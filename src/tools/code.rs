@@ -15,7 +15,7 @@ use serde_json::Value;
 use self::edits::CodeEdits;
 pub use self::fixes::QuickFixes;
 use self::question::{Arguments, EXAMPLE, NAME, answer};
-use super::files::{preview, shown};
+use super::files::preview;
 use super::{Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::calls::arguments::{self, Unknown};
 use crate::workspace::language::{Answer, Operation};
@@ -64,13 +64,10 @@ impl TypedTool for Code {
         let title = format!("Look up {} of", arguments.op.title());
         let Some(path) = &arguments.path else {
             let title = format!("{title} {}", arguments.named());
-            return Ok(Preview {
-                title,
-                ..Preview::default()
-            });
+            return Ok(Preview::titled(title));
         };
         let path = context.resolve(path)?;
-        let place = shown(&context.workspace, &path.absolute());
+        let place = context.shown(&path);
         let of = if arguments.symbol.is_some() {
             format!("{} in {place}", arguments.named())
         } else {

@@ -15,20 +15,12 @@ impl Preview {
     pub fn description(&self) -> Vec<String> {
         let mut lines = Vec::new();
         lines.extend(self.command.as_deref().into_iter().flat_map(command));
+        let texts = [&self.caution, &self.note, &self.link];
         lines.extend(
-            self.caution
-                .as_deref()
-                .map(|caution| escape_line(caution).into_owned()),
-        );
-        lines.extend(
-            self.note
-                .as_deref()
-                .map(|note| escape_line(note).into_owned()),
-        );
-        lines.extend(
-            self.link
-                .as_deref()
-                .map(|link| escape_line(link).into_owned()),
+            texts
+                .into_iter()
+                .flatten()
+                .map(|text| escape_line(text).into_owned()),
         );
         lines.extend(self.diffs.iter().filter_map(unseen));
         lines.extend(self.lookalike());
@@ -52,21 +44,12 @@ impl Preview {
 
 /// The command as the shell gets it, and where and how it runs.
 fn command(line: &CommandLine) -> [String; 2] {
-    let held = if line.sandboxed {
-        "in the sandbox"
-    } else {
-        "NOT in a sandbox"
-    };
-    let network = match (line.network, line.localhost) {
-        (true, _) => "with network",
-        (false, true) => "without network",
-        (false, false) => "without network or a shared localhost",
-    };
-    // Without a sandbox, nothing keeps a command from the network.
-    let how = if line.sandboxed {
-        format!("{held}, {network}")
-    } else {
-        held.to_owned()
+    let how = match (line.sandboxed, line.network, line.localhost) {
+        // Nothing keeps it from the network.
+        (false, _, _) => "NOT in a sandbox",
+        (true, true, _) => "in the sandbox, with network",
+        (true, false, true) => "in the sandbox, without network",
+        (true, false, false) => "in the sandbox, without network or a shared localhost",
     };
     [
         escape(&line.command).into_owned(),

@@ -36,16 +36,10 @@ impl TypedTool for Diagnostics {
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {
         let Some(path) = wanted(context, arguments)? else {
-            return Ok(Preview {
-                title: "Read all diagnostics".to_owned(),
-                ..Preview::default()
-            });
+            return Ok(Preview::titled("Read all diagnostics"));
         };
         Ok(preview(
-            format!(
-                "Read diagnostics of {}",
-                shown(&context.workspace, &path.absolute())
-            ),
+            format!("Read diagnostics of {}", context.shown(&path)),
             &path,
             None,
         ))

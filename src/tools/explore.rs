@@ -45,10 +45,10 @@ impl TypedTool for Explore {
                 Self::EXAMPLE
             )));
         }
-        Ok(Preview {
-            title: format!("Explore: {}", shortened(&arguments.question)),
-            ..Preview::default()
-        })
+        Ok(Preview::titled(format!(
+            "Explore: {}",
+            shortened(&arguments.question)
+        )))
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {

@@ -81,8 +81,8 @@ pub(super) fn preview(title: String, path: &WorkspacePath, line: Option<usize>) 
 
 /// The names of some folders.
 pub(super) fn names(context: &ToolContext, folders: &[WorkspacePath]) -> String {
-    let name = |folder: &WorkspacePath| shown(&context.workspace, &folder.absolute());
-    folders.iter().map(name).collect::<Vec<_>>().join(", ")
+    let names = folders.iter().map(|folder| context.shown(folder));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// A preview of a search in some folders.
@@ -146,7 +146,7 @@ pub(super) fn cancelled() -> ToolError {
 
 /// The error for a path that does not exist.
 pub(super) async fn missing(context: &ToolContext, path: &WorkspacePath) -> ToolError {
-    let name = shown(&context.workspace, &path.absolute());
+    let name = context.shown(path);
     let hint = did_you_mean(context, path).await;
     ToolError(format!("{name} does not exist{hint}"))
 }

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::search::Search;
-use super::files::{blocking, missing, search_preview, shown, starts};
+use super::files::{blocking, missing, search_preview, starts};
 use super::pattern::PathPattern;
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::text::display::escape_line;
@@ -105,7 +105,7 @@ impl TypedTool for Grep {
                 if error.kind() == io::ErrorKind::NotFound {
                     return Err(missing(context, &starts[index]).await);
                 }
-                let name = shown(&context.workspace, &starts[index].absolute());
+                let name = context.shown(&starts[index]);
                 Err(ToolError(format!("cannot search {name}: {error}")))
             }
         }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::files::{blocking, location, missing, names, preview, shown, starts};
+use super::files::{blocking, location, missing, names, preview, starts};
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::domain::lock;
 use crate::text::display::escape_line;
@@ -52,7 +52,7 @@ impl TypedTool for ListFiles {
         let depth = arguments.depth.unwrap_or(usize::MAX).max(1);
         let mut output = ToolOutput::default();
         for start in starts(context, arguments.path.as_deref())? {
-            let name = shown(&context.workspace, &start.absolute());
+            let name = context.shown(&start);
             let folder = start.clone();
             let list = move |workspace: &Workspace, cancel: &CancellationToken| {
                 list(workspace, &folder, depth, cancel)

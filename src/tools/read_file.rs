@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::changes::explained;
-use super::files::{blocking, location, named, preview, shown, unless_cancelled};
+use super::files::{blocking, location, named, preview, unless_cancelled};
 use super::list_files::ListFiles;
 use super::{Image, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::calls::arguments::{Unknown, read};
@@ -73,10 +73,10 @@ impl TypedTool for ReadFile {
             }
         };
         if arguments.path.starts_with(OUTPUT) {
-            return Ok(Preview {
-                title: format!("Read {}{lines}", escape_line(&arguments.path)),
-                ..Preview::default()
-            });
+            return Ok(Preview::titled(format!(
+                "Read {}{lines}",
+                escape_line(&arguments.path)
+            )));
         }
         let (mut names, mut shown) = (Vec::new(), Preview::default());
         for name in arguments.files() {
@@ -128,7 +128,7 @@ async fn file(
     bytes: usize,
 ) -> Result<ToolOutput, ToolError> {
     let path = context.resolve(name)?;
-    let name = shown(&context.workspace, &path.absolute());
+    let name = context.shown(&path);
     let file = match unless_cancelled(context, context.workspace.read(&path)).await? {
         Ok(file) => file,
         Err(FileError::TooLarge { size, .. }) => {
@@ -172,7 +172,7 @@ async fn show(
     path: &WorkspacePath,
     error: FileError,
 ) -> Result<ToolOutput, ToolError> {
-    let name = shown(&context.workspace, &path.absolute());
+    let name = context.shown(path);
     let bytes = unless_cancelled(context, path.bytes()).await?;
     let bytes = bytes.unwrap_or_default();
     let Some(mime_type) = Image::format(&bytes) else {

@@ -143,10 +143,10 @@ impl Tool for LoadSkill {
             let file = file
                 .map(|file| format!(" ({})", escape_line(&file)))
                 .unwrap_or_default();
-            Ok(Preview {
-                title: format!("Load the skill {}{file}", skill.name),
-                ..Preview::default()
-            })
+            Ok(Preview::titled(format!(
+                "Load the skill {}{file}",
+                skill.name
+            )))
         }
         .boxed()
     }

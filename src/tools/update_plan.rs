@@ -39,10 +39,7 @@ impl TypedTool for UpdatePlan {
     }
 
     async fn preview(_context: &ToolContext, _arguments: Arguments) -> Result<Preview, ToolError> {
-        Ok(Preview {
-            title: "Update the plan".to_owned(),
-            ..Preview::default()
-        })
+        Ok(Preview::titled("Update the plan"))
     }
 
     fn plan(arguments: Arguments) -> Option<Vec<PlanEntry>> {

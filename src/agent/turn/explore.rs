@@ -223,10 +223,7 @@ impl OfTurn {
 
     /// Shows in the call's line what it has cost so far.
     async fn show(&self, call_id: &str, seen: &Seen) {
-        let preview = Preview {
-            title: seen.title(),
-            ..Preview::default()
-        };
+        let preview = Preview::titled(seen.title());
         self.steps
             .event(AgentEvent::preview(call_id, ToolKind::Think, preview))
             .await;

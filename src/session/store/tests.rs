@@ -157,10 +157,7 @@ async fn a_conversation_continues_where_it_ended() {
 
 /// A call that edited a file, recorded and journaled as in a session.
 async fn edited(journal: &mut Journal, checkpoints: &mut Checkpoints, id: &str, diff: FileDiff) {
-    let preview = Preview {
-        title: "Edit a".to_owned(),
-        ..Preview::default()
-    };
+    let preview = Preview::titled("Edit a");
     journal.event(&AgentEvent::ToolPreview {
         call_id: id.to_owned(),
         kind: ToolKind::Edit,
