@@ -364,14 +364,7 @@ async fn preview(call: Call, context: ToolContext, steps: Steps) {
     let Ok(work) = call.work.map(|work| work.redirected(&context)) else {
         return;
     };
-    let wish = Wish {
-        call_id: &call.id,
-        name: &call.name,
-        tool: &*work.tool,
-        arguments: &work.arguments,
-        in_prose: None,
-    };
-    let _told_when_it_runs = show(&wish, &context, &steps).await;
+    let _told_when_it_runs = show(&call.id, &work, &context, &steps).await;
 }
 
 async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
@@ -390,8 +383,7 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
     let wish = Wish {
         call_id: &call.id,
         name: &call.name,
-        tool: &*work.tool,
-        arguments: &work.arguments,
+        work: &work,
         in_prose: call.in_prose.as_deref(),
     };
     let context = match ask(wish, &context, &steps, &asking).await {
