@@ -54,7 +54,7 @@ use serde_json::{Map, Value};
 
 pub use crate::domain::{Api, Effort, Endpoint, ErrorCode, Failure, Image, Key, TimeLimits, Usage};
 pub use batch::Batch;
-pub use catalog::{LocalServer, ModelInfo, detect};
+pub use catalog::{ModelInfo, detect};
 pub use collect::{Collected, Collector, Outcome};
 pub use decoder::StreamDecoder;
 pub use family::Known;

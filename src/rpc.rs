@@ -15,9 +15,9 @@ mod pending;
 mod responder;
 mod transport;
 
-pub use framing::{Fatal, Frame, FrameReader, Framing};
+pub use framing::{Fatal, FrameReader, Framing};
 pub use lsp_server::{ErrorCode, RequestId, ResponseError};
-pub use message::{Malformed, Notification, Params, Request, Response};
+pub use message::{Notification, Params, Request};
 pub use outbox::{TextKind, TextSource};
 pub use peer::{Peer, PendingResponse, RequestError};
 pub use responder::Responder;

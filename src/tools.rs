@@ -49,8 +49,8 @@ pub use self::resolve::{Resolved, resolve, tool};
 pub use self::skill::load_skill;
 pub use self::typed::TypedTool;
 pub use crate::domain::{
-    CommandLine, Exit, FileDiff, Image, Location, PlanEntry, PlanPriority, PlanStatus, Preview,
-    ToolError, ToolKind, Undo,
+    CommandLine, Exit, FileDiff, Image, Location, PlanEntry, PlanStatus, Preview, ToolError,
+    ToolKind, Undo,
 };
 use crate::process::Dialect;
 pub use crate::process::Live;

@@ -6,6 +6,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 /// A message of one of JSON-RPC's three kinds.
 #[derive(Debug)]
@@ -214,16 +215,25 @@ pub(crate) fn call(
     method: &str,
     params: &impl Serialize,
 ) -> serde_json::Result<Vec<u8>> {
-    let mut body = br#"{"jsonrpc":"2.0""#.to_vec();
-    if let Some(id) = id {
-        member(&mut body, "id", &id)?;
+    #[skip_serializing_none]
+    #[derive(Serialize)]
+    struct Call<'a, P> {
+        jsonrpc: &'a str,
+        id: Option<i32>,
+        method: &'a str,
+        params: &'a P,
     }
-    member(&mut body, "method", method)?;
-    member(&mut body, "params", params)?;
-    if body.ends_with(br#","params":null"#) {
-        body.truncate(body.len() - br#","params":null"#.len());
+    const NONE: &[u8] = br#","params":null}"#;
+    let mut body = serde_json::to_vec(&Call {
+        jsonrpc: "2.0",
+        id,
+        method,
+        params,
+    })?;
+    if body.ends_with(NONE) {
+        body.truncate(body.len() - NONE.len());
+        body.push(b'}');
     }
-    body.push(b'}');
     Ok(body)
 }
 
@@ -232,26 +242,20 @@ pub(crate) fn answer<T: Serialize>(
     id: &impl Serialize,
     result: Result<&T, &ResponseError>,
 ) -> serde_json::Result<Vec<u8>> {
-    let mut body = br#"{"jsonrpc":"2.0""#.to_vec();
-    member(&mut body, "id", id)?;
-    match result {
-        Ok(value) => member(&mut body, "result", value)?,
-        Err(error) => member(&mut body, "error", error)?,
+    #[skip_serializing_none]
+    #[derive(Serialize)]
+    struct Answer<'a, I, T> {
+        jsonrpc: &'a str,
+        id: &'a I,
+        result: Option<&'a T>,
+        error: Option<&'a ResponseError>,
     }
-    body.push(b'}');
-    Ok(body)
-}
-
-/// Appends `,"name":value`; `name` needs no escaping.
-fn member<T: Serialize + ?Sized>(
-    body: &mut Vec<u8>,
-    name: &str,
-    value: &T,
-) -> serde_json::Result<()> {
-    body.extend_from_slice(b",\"");
-    body.extend_from_slice(name.as_bytes());
-    body.extend_from_slice(b"\":");
-    serde_json::to_writer(body, value)
+    serde_json::to_vec(&Answer {
+        jsonrpc: "2.0",
+        id,
+        result: result.ok(),
+        error: result.err(),
+    })
 }
 
 #[cfg(test)]

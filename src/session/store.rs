@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 pub use self::list::{Listed, Sessions, StoreError};
 pub(super) use self::list::{folder, plans};
 pub(super) use self::load::Kept;
-pub use self::origins::{LineOrigin, Wrote};
+pub use self::origins::LineOrigin;
 pub(super) use self::record::{Call, Held, QueuedPrompt, Record};
 use self::record::{Head, VERSION};
 pub(super) use self::replay::{TRY, UNANSWERED, changes, events, last_trial};

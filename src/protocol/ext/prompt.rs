@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use serde_with::skip_serializing_none;
 
-pub use crate::domain::{Completion, CompletionKind};
+pub use crate::domain::Completion;
 use crate::protocol::acp;
 
 /// In the `_meta` of `session/prompt` and `_tandem/session/steer`: the client's id for the prompt, unique in its
