@@ -54,6 +54,13 @@ pub(super) fn shown(workspace: &Workspace, path: &Path) -> String {
     escape_line(&name).into_owned()
 }
 
+impl ToolContext {
+    /// What the model calls a file.
+    pub(super) fn shown(&self, path: &WorkspacePath) -> String {
+        shown(&self.workspace, &path.absolute())
+    }
+}
+
 /// [`shown`] with a symlink's target, for titles.
 pub(super) fn named(workspace: &Workspace, path: &WorkspacePath) -> String {
     let name = shown(workspace, &path.absolute());
