@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::files::shown;
 use super::{CommandLine, Live, Pending, Person, Preview, ToolError, ToolOutput};
 use crate::process::Shell;
 use crate::text::Redactor;
@@ -86,11 +85,6 @@ impl ToolContext {
             call_id: String::new(),
             explorer: None,
         }
-    }
-
-    /// What the model calls a file.
-    pub(super) fn shown(&self, path: &WorkspacePath) -> String {
-        shown(&self.workspace, &path.absolute())
     }
 
     /// How much of a result of up to `most` bytes the model has room for: an eighth of its window, at four bytes a token.
