@@ -16,9 +16,10 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::event::{About, AgentEvent, Offer, Permission, PermissionRequest};
-use super::schedule::Work;
 use super::steps::Steps;
-use crate::tools::{Ask, Person, Preview, Reply, ToolContext, ToolError, ToolKind, ToolOutput};
+use crate::tools::{
+    Ask, Person, Preview, Reply, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
+};
 
 /// Used where a request about a call has the name of its tool.
 const PAUSE: &str = "go_on";
@@ -36,7 +37,8 @@ const REJECTED: &str = "the user rejected this call; nothing was changed.\nDo no
 pub(super) struct Wish<'a> {
     pub call_id: &'a str,
     pub name: &'a str,
-    pub work: &'a Work,
+    pub tool: &'a dyn Tool,
+    pub arguments: &'a serde_json::Value,
     /// See [`Call`](super::schedule::Call).
     pub in_prose: Option<&'a str>,
 }
@@ -53,11 +55,11 @@ pub(super) async fn ask(
     let Wish {
         call_id,
         name,
-        work,
+        tool,
         in_prose,
+        ..
     } = wish;
-    let tool = &work.tool;
-    let preview = show(call_id, work, context, steps).await.map_err(unrun)?;
+    let preview = show(&wish, context, steps).await.map_err(unrun)?;
     let decided = Arc::new(preview.clone());
     let is_question = preview.answers.is_some();
     let (asked, is_asked) = oneshot::channel();
@@ -77,14 +79,16 @@ pub(super) async fn ask(
     };
     let outcome = decision(request, steps, &context.cancel, note).await;
     asking.send_replace(false);
-    let allowed = |answer| ToolContext {
-        decided: Some(decided),
-        answer,
-        ..context.clone()
-    };
     match outcome {
-        Permission::AllowOnce | Permission::AllowAlways(_) => Ok(allowed(None)),
-        Permission::Answered(answer) => Ok(allowed(Some(answer))),
+        Permission::AllowOnce | Permission::AllowAlways(_) => Ok(ToolContext {
+            decided: Some(decided),
+            ..context.clone()
+        }),
+        Permission::Answered(answer) => Ok(ToolContext {
+            decided: Some(decided),
+            answer: Some(answer),
+            ..context.clone()
+        }),
         Permission::Reject if is_question => Ok(context.clone()),
         // A form is filled in only if one was shown, and no call shows one.
         Permission::Reject | Permission::Filled(_) => Err(Box::new(ToolOutput {
@@ -113,23 +117,20 @@ async fn show_unrun(text: &str, steps: &Steps) {
 /// Shows what a call is going to do. For a call that cannot work, what it tried replaces the part that was shown while
 /// it streamed.
 pub(super) async fn show(
-    call_id: &str,
-    Work {
-        tool, arguments, ..
-    }: &Work,
+    wish: &Wish<'_>,
     context: &ToolContext,
     steps: &Steps,
 ) -> Result<Preview, ToolError> {
-    let preview = tool.preview(context, arguments).await;
+    let preview = wish.tool.preview(context, wish.arguments).await;
     let shown = match &preview {
         Ok(preview) => Some(preview.clone()),
         Err(_) if context.cancel.is_cancelled() => None,
-        Err(_) => tool.sketch(context, arguments).await,
+        Err(_) => wish.tool.sketch(context, wish.arguments).await,
     };
     if let Some(preview) = shown {
-        let kind = tool.kind();
+        let kind = wish.tool.kind();
         steps
-            .event(AgentEvent::preview(call_id, kind, preview))
+            .event(AgentEvent::preview(wish.call_id, kind, preview))
             .await;
     }
     preview

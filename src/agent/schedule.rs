@@ -364,7 +364,14 @@ async fn preview(call: Call, context: ToolContext, steps: Steps) {
     let Ok(work) = call.work.map(|work| work.redirected(&context)) else {
         return;
     };
-    let _told_when_it_runs = show(&call.id, &work, &context, &steps).await;
+    let wish = Wish {
+        call_id: &call.id,
+        name: &call.name,
+        tool: &*work.tool,
+        arguments: &work.arguments,
+        in_prose: None,
+    };
+    let _told_when_it_runs = show(&wish, &context, &steps).await;
 }
 
 async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
@@ -383,7 +390,8 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
     let wish = Wish {
         call_id: &call.id,
         name: &call.name,
-        work: &work,
+        tool: &*work.tool,
+        arguments: &work.arguments,
         in_prose: call.in_prose.as_deref(),
     };
     let context = match ask(wish, &context, &steps, &asking).await {
