@@ -30,10 +30,17 @@ pub struct Standing {
     pub touched: Vec<Range<usize>>,
 }
 
+/// How many parts are looked at one by one, at the price of a comparison each.
+const ONE_BY_ONE: usize = 64;
+
 /// The parts of the change from `before` to `after` that are still in `now`.
 pub fn standing(before: &str, after: &str, now: &str) -> Standing {
     let since = line_hunks(after, now);
-    let mut undone: Option<Vec<LineHunk>> = None;
+    let left = if since.is_empty() {
+        Vec::new()
+    } else {
+        line_hunks(before, now)
+    };
     let mut standing = Standing::default();
     for hunk in line_hunks(before, after) {
         let touching: Vec<_> = since
@@ -51,17 +58,73 @@ pub fn standing(before: &str, after: &str, now: &str) -> Standing {
                 }),
         );
         // A hunk that somebody has undone by hand counts as gone, not as touched.
-        let is_there = |changes: &mut Vec<LineHunk>| {
-            changes.iter().any(|change| touches(&change.old, &hunk.old))
-        };
-        if !touching.is_empty() && is_there(undone.get_or_insert_with(|| line_hunks(before, now))) {
+        if left.iter().any(|change| touches(&change.old, &hunk.old)) {
             standing
                 .touched
                 .extend(touching.iter().map(|change| change.new.clone()));
         }
     }
     standing.touched.dedup();
+    if !since.is_empty() {
+        standing.pieces = nearing(before, after, now, standing.pieces, &left);
+    }
     standing
+}
+
+/// The pieces that bring `now` nearer to `before`, from which it differs by `left`. Of several equal lines, two
+/// comparisons can pair different ones: a piece may seem to be there although somebody has undone it.
+fn nearing(
+    before: &str,
+    after: &str,
+    now: &str,
+    pieces: Vec<Piece>,
+    left: &[LineHunk],
+) -> Vec<Piece> {
+    let size = |hunks: &[LineHunk]| -> usize {
+        let lines = |hunk: &LineHunk| hunk.old_lines.len() + hunk.new_lines.len();
+        hunks.iter().map(lines).sum()
+    };
+    let without = |pieces: &[Piece]| size(&line_hunks(before, &undone(before, now, pieces)));
+    let lines =
+        |text: &str, range: &Range<usize>| line_count(text.get(range.clone()).unwrap_or_default());
+    let all = |piece: &Piece| lines(before, &piece.old) + lines(now, &piece.now);
+    let far = size(left);
+    if without(&pieces) + pieces.iter().map(all).sum::<usize>() == far {
+        return pieces;
+    }
+    let is_few = pieces.len() <= ONE_BY_ONE;
+    let rest = |piece: Piece| {
+        if is_few && without(std::slice::from_ref(&piece)) < far {
+            return vec![piece];
+        }
+        let parts = left.iter().filter_map(|change| piece.within(change));
+        let at = |part: &Piece| piece.line + line_breaks(after, piece.new.start..part.new.start);
+        parts
+            .map(|part| Piece {
+                line: at(&part),
+                ..part
+            })
+            .collect()
+    };
+    pieces.into_iter().flat_map(rest).collect()
+}
+
+impl Piece {
+    /// The part of it that is in a change from the text before to the current one.
+    fn within(&self, change: &LineHunk) -> Option<Self> {
+        let part = |range: &Range<usize>, of: &Range<usize>| {
+            let at = |at: usize| at.clamp(of.start, of.end).clamp(range.start, range.end);
+            at(range.start)..at(range.end)
+        };
+        let (old, now) = (part(&self.old, &change.old), part(&self.now, &change.new));
+        let new = |at: usize| self.new.start + at - self.now.start;
+        (!old.is_empty() || !now.is_empty()).then(|| Self {
+            new: new(now.start)..new(now.end),
+            old,
+            now,
+            line: self.line,
+        })
+    }
 }
 
 impl Standing {
@@ -333,6 +396,14 @@ mod tests {
         check("a\nb", "a\n", "A", "A\nb", None);
     }
 
+    #[test]
+    fn equal_lines_that_are_back_are_not_restored_again() {
+        let restored = |before: &str, after: &str| check(before, after, before, before, None);
+        restored("\na\nb\n\n\n", "\n\na\n\n");
+        restored("\na\nc\n\nc\n\nc\n", "\na\n\n\nc\n\n\nc\n");
+        check("a\n", "b\n", "b\na\n", "a\n", None);
+    }
+
     /// Lines that are somebody's: `b` were there before, `m` are the model's, `p` the person's.
     fn edited(lines: &[String], edits: &[(usize, usize, usize)], who: char) -> Vec<String> {
         let mut lines = lines.to_vec();
@@ -391,6 +462,11 @@ mod tests {
             }
             // And back again.
             prop_assert_eq!(undo(&now, &undone, &undone), (now, Vec::new()));
+        }
+
+        #[test]
+        fn what_somebody_has_undone_stays_as_it_is(before in "([ab]?\n){0,12}", after in "([ab]?\n){0,12}") {
+            prop_assert_eq!(undo(&before, &after, &before).0, before);
         }
 
         #[test]
