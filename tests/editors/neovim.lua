@@ -581,6 +581,8 @@ t.test('a draft outlives what another editor writes in the same workspace', func
   other.save(home, '')
   t.equal(one.load(home), 'one', 'not deleted by an editor without a draft')
   other.save(home, 'other')
+  one.save(home, '')
+  t.equal(other.load(home), 'other', 'not deleted by an editor whose draft it is not')
   other.save(home, '')
   one.save(home, 'one')
   t.equal(other.load(home), 'one', 'as the first editor leaves')

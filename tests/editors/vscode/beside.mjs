@@ -146,7 +146,7 @@ export function besideChecks({ bench, model, settings, picture }) {
     await page.context().clearPermissions();
     const question = "What do @git and @terminal say?";
     await bench.say(question);
-    await chat.locator(".notice", { hasText: "Not sent; moved back to the input: The text of a terminal" }).waitFor();
+    await chat.locator(".notice", { hasText: "Not sent; moved back to the input: tandem reads the terminal" }).waitFor();
     await until(box, ({ value }, text) => value === text, question);
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await box.press("Enter");

@@ -1,7 +1,7 @@
 --- Drafts survive the editor: one file for each workspace root.
 local M = {}
 
-local known = {} ---@type table<string, string> the draft of this editor; without one, that of another stays
+local known = {} ---@type table<string, string> the draft of this editor; that of another stays
 
 ---@param root string
 ---@return string
@@ -26,9 +26,11 @@ end
 ---@param text string
 function M.save(root, text)
   local path = path_of(root)
-  if text == '' and known[root] ~= '' then
-    vim.fn.delete(path)
-  elseif text ~= '' and text ~= read(path) then
+  if text == '' then
+    if read(path) == known[root] then
+      vim.fn.delete(path)
+    end
+  elseif text ~= read(path) then
     vim.fn.mkdir(vim.fs.dirname(path), 'p', tonumber('700', 8))
     vim.fn.writefile(vim.split(text, '\n', { plain = true }), path)
   end
