@@ -117,6 +117,8 @@ pub struct FileChange {
     pub lines: Vec<RangeInclusive<usize>>,
     /// Notes for the model, such as that the file had changed since it was read.
     pub notes: Vec<String>,
+    /// Why only a part of the text could be written.
+    pub failure: Option<FileError>,
 }
 
 impl FileChange {

@@ -14,7 +14,7 @@ use crate::changes::change_set::{Entry, EntryChange};
 use crate::changes::edits::new_folders;
 use crate::domain::Stored;
 use crate::workspace::patch::Chunk;
-use crate::workspace::{Change, FileChange, FileError, Source, WorkspacePath, native};
+use crate::workspace::{Change, FileChange, FileError, Source, Workspace, WorkspacePath, native};
 
 /// What happens to one file.
 pub(super) struct Item {
@@ -262,21 +262,32 @@ impl Item {
     /// Applies the patch to this file and adds what was done to `done`, even if part of it fails.
     async fn commit(&self, context: &ToolContext, done: &mut Changed) -> Result<(), FileError> {
         let workspace = &context.workspace;
-        let change = match &self.what {
+        match &self.what {
             What::RemoveLink | What::MoveLink(_) => return Ok(()),
             What::Create(change) | What::Change(change) => {
-                workspace.commit(&self.path, change).await?
+                return commit(workspace, &self.path, change, done).await;
             }
-            What::Remove(_) => workspace.remove(&self.path).await?,
             What::Move(chunks, to) => {
                 let moved = self.moved(context, chunks).await?;
-                done.push((to.clone(), workspace.commit(to, &moved).await?));
-                workspace.remove(&self.path).await?
+                commit(workspace, to, &moved, done).await?;
             }
-        };
-        done.push((self.path.clone(), change));
+            What::Remove(_) => {}
+        }
+        done.push((self.path.clone(), workspace.remove(&self.path).await?));
         Ok(())
     }
+}
+
+async fn commit(
+    workspace: &Workspace,
+    path: &WorkspacePath,
+    change: &Change,
+    done: &mut Changed,
+) -> Result<(), FileError> {
+    let change = workspace.commit(path, change).await?;
+    let failure = change.failure.clone();
+    done.push((path.clone(), change));
+    failure.map_or(Ok(()), Err)
 }
 
 /// A change that makes a file, not one that replaces another.

@@ -76,6 +76,7 @@ pub(super) async fn commit(
         match timely(context, context.workspace.commit(&path, &change)).await? {
             Ok(change) => Ok(ToolOutput {
                 content: report(&context.shown(&path), &change),
+                is_error: change.failure.is_some(),
                 locations: vec![location(path.absolute(), first_line(&change))],
                 diffs: vec![file_diff(&path, &change)],
                 ..ToolOutput::default()
@@ -169,7 +170,9 @@ pub(super) fn report(name: &str, change: &FileChange) -> String {
         .strategy
         .map(|strategy| format!("; matched {strategy}"))
         .unwrap_or_default();
-    let mut report = if change.old_text.is_some() {
+    let mut report = if let Some(failure) = &change.failure {
+        format!("{failure}\n{name} may have only a part of the new text.\n")
+    } else if change.old_text.is_some() {
         format!("Changed {name}{}{how}.\n", lines(&change.lines))
     } else {
         format!(

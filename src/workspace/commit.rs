@@ -31,8 +31,8 @@ const ATTEMPTS: usize = 4;
 enum Attempt {
     /// Done, with a note for the model.
     Done(Option<&'static str>),
-    /// The editor left this in the file.
-    Left(Content),
+    /// The editor left this in the file, and for this reason it could not be completed.
+    Left(Content, Option<FileError>),
     /// The text had changed, as described; nothing was written.
     Again(String),
 }
@@ -112,7 +112,7 @@ pub(super) async fn commit(
                 effect.change.notes.extend(note.map(str::to_owned));
                 return Ok(effect.change);
             }
-            Attempt::Left(left) => {
+            Attempt::Left(left, failure) => {
                 let change = &mut effect.change;
                 let new_folders = change.after.map_or(0, |after| after.new_folders);
                 change.after = Some(Stored {
@@ -120,7 +120,10 @@ pub(super) async fn commit(
                     ..left.stored
                 });
                 (change.new_text, change.lines) = (left.text, Vec::new());
-                change.notes.push(LEFT.to_owned());
+                if failure.is_none() {
+                    change.notes.push(LEFT.to_owned());
+                }
+                change.failure = failure;
                 return Ok(effect.change);
             }
             Attempt::Again(why) => reason = why,
@@ -190,6 +193,7 @@ impl Effect {
                 Cow::Owned(_) => Vec::new(),
             },
             notes,
+            failure: None,
         };
         Ok(Self {
             known,

@@ -286,6 +286,108 @@ fn what_a_person_saves_while_the_client_is_to_write_is_theirs() {
     assert_eq!(world.read("a.txt"), "one\ntwo\nthree\nmine\nmore\n");
 }
 
+/// Both may leave a text that differs from the one the client was to write, although it reports no error.
+#[test]
+fn what_a_formatter_makes_of_an_edit_is_undone_and_what_a_person_saves_instead_stays() {
+    let check = |before: &str, (old, new): (&str, &str), left: &str, is_a_persons: bool| {
+        let edits = json!([{ "old_text": old, "new_text": new }]);
+        let edit = call(
+            "c1",
+            "edit_file",
+            json!({ "path": "a.txt", "edits": edits }),
+        );
+        let world = World::new(json!([[edit], [{ "text": "Done." }]]));
+        world.write("a.txt", before);
+        let mut client = client(&world, json!({ "fs": { "writeTextFile": true } }));
+        let session = client.session(&world);
+        let mode = json!({ "sessionId": session, "modeId": "edit" });
+        client.call("session/set_mode", mode);
+        let id = client.prompt(&session, "change");
+        let write = client.next("fs/write_text_file");
+        world.write("a.txt", left);
+        client.respond(&write, json!({}));
+        answer_writing(&mut client, &world, id);
+        let made = world.read("a.txt");
+        assert_eq!(made != left, is_a_persons, "{made}");
+        let told = world.rehearsal().requests()[1]["messages"].to_string();
+        let is_told = told.contains("differs from the text sent to the editor");
+        assert_ne!(is_told, is_a_persons, "{told}");
+        let undo = json!({ "sessionId": session, "action": "undo" });
+        let id = client.ask("_tandem/review", undo);
+        answer_writing(&mut client, &world, id);
+        let kept = if is_a_persons { left } else { before };
+        assert_eq!(world.read("a.txt"), kept, "after {made}");
+    };
+    let object = |lines: &str| format!("const o = {{\n  a: 1,\n{lines}}};\n");
+    let edit = ("  b: 2,\n}", "  c: 3,\n  b: 2\n}");
+    let left = object("  c: 3,\n  b: 2,\n");
+    check(&object("  b: 2,\n"), edit, &left, false);
+    let edit = ("a\nb\n", "x\na\nb");
+    check("a\nb\n", edit, "x\na\nb\n", false);
+    let edit = ("os\n\n\ndef", "os\nimport sys\ndef");
+    let left = "import os\nimport sys\n\n\ndef b\n";
+    check("import os\n\n\ndef b\n", edit, left, false);
+    let edit = ("g();", "f('A', 'B')\ng()");
+    check("g();\n", edit, "f(\n  \"a\",\n  \"b\",\n);\ng();\n", false);
+    // No word of it is new to the file.
+    let edit = ("f(b);", "f(a);\nf(b)");
+    check("f(a);\nf(b);\n", edit, "f(a);\nf(a);\nf(b);\n", false);
+
+    let (before, left) = ("one\ntwo > 2\n", "one\ntwo > 2\nmine\n");
+    for edit in [("one", "one\nextra"), ("one\n", ""), (">", ">=")] {
+        check(before, edit, left, true);
+    }
+    let edit = ("let a = 1;", "let a = 1;\nlet b = 2;");
+    check("let a = 1;\n", edit, "let a = 1;\nlet mine = 3;\n", true);
+}
+
+/// A client and tandem may both fail to write all of a text, as on a full disk.
+#[test]
+fn a_write_that_stays_cut_is_an_error_that_names_the_cause_and_is_undone() {
+    let edit = json!({ "path": "a.txt", "edits": [{ "old_text": "three", "new_text": "3" }] });
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-three\n+3\n*** End Patch";
+    for edit in [
+        call("c1", "edit_file", edit),
+        call("c1", "apply_patch", json!({ "patch": patch })),
+    ] {
+        let world = World::new(json!([[edit], [{ "text": "Done." }]]));
+        let file = world.path().join("a.txt");
+        let set_read_only = |is: bool| {
+            let mut permissions = std::fs::metadata(&file).unwrap().permissions();
+            permissions.set_readonly(is);
+            std::fs::set_permissions(&file, permissions).unwrap();
+        };
+        world.write("a.txt", "one\ntwo\nthree\n");
+        let mut client = client(&world, json!({ "fs": { "writeTextFile": true } }));
+        let session = client.session(&world);
+        let mode = json!({ "sessionId": session, "modeId": "edit" });
+        client.call("session/set_mode", mode);
+        let id = client.prompt(&session, "change");
+        let error = json!({ "code": -32603, "message": "no space" });
+        loop {
+            let message = client
+                .find(|message| message["id"] == id || message["method"] == "fs/write_text_file");
+            if message["method"].is_null() {
+                client.close(&message);
+                break;
+            }
+            set_read_only(false);
+            world.write("a.txt", "one\ntw");
+            set_read_only(true);
+            client.send(&json!({ "id": message["id"], "error": error }));
+        }
+        client.find(|message| message["params"]["update"]["status"] == "failed");
+        let told = world.rehearsal().requests()[1]["messages"].to_string();
+        assert!(told.contains("it is read-only"), "{told}");
+        assert!(!told.contains("a formatter"), "{told}");
+        set_read_only(false);
+        let undo = json!({ "sessionId": session, "action": "undo" });
+        let id = client.ask("_tandem/review", undo);
+        answer_writing(&mut client, &world, id);
+        assert_eq!(world.read("a.txt"), "one\ntwo\nthree\n");
+    }
+}
+
 /// Whoever cancels a turn instead of allowing its edit may make the same edit.
 #[test]
 fn an_edit_that_was_not_allowed_is_the_persons_own_if_they_make_it() {

@@ -1,8 +1,11 @@
 //! One write of a file through a client that counts no versions (ACP), from request to verified result.
 //!
 //! The client's answer is not trusted: the file on the disk decides. What the client did not write, or cut, tandem writes
-//! itself; text that somebody else saved is never overwritten.
+//! itself. What somebody else saved meanwhile stays, unless it looks like a beginning of the new text.
 
+use std::collections::HashMap;
+
+use super::placeholder::words;
 use super::{Attempt, Now, Place};
 use crate::text::has_lines_of;
 use crate::workspace::disk::{self, Content};
@@ -52,24 +55,49 @@ pub(super) async fn write(
         }
         return again("the editor did not write it, or another program did");
     }
-    match disk::complete(path, new.clone(), !is_merge).await {
+    let failure = match disk::complete(path, new.clone(), !is_merge).await {
         Ok(true) => return done,
         Ok(false) if is_merge => return again("the editor saved a different text"),
-        Ok(false) => answer.map_err(refused)?,
+        Ok(false) => answer.map_err(refused).map(|()| None)?,
         Err(error) if is_merge => return Err(error),
         // The disk may be full; what is left is recorded, to be undone.
-        Err(_) => {}
-    }
+        Err(error) => Some(error),
+    };
     let Some(left) = left? else {
         return again("the editor removed it");
     };
     let [old, new, found] = [&now.text, &new.text, &left.text].map(Clone::clone);
-    // Then the edit, which removes some of the old lines, was not made.
-    let has_old = move || has_lines_of(&found, &old) && !has_lines_of(&new, &old);
-    if disk::blocking(has_old).await {
+    let is_anothers = move || is_without_edit(&found, &old, &new);
+    if failure.is_none() && disk::blocking(is_anothers).await {
         return again("another program saved a different text");
     }
-    Ok(Some(Attempt::Left(left)))
+    Ok(Some(Attempt::Left(left, failure)))
+}
+
+/// Whether `found` has all lines of an `old` text and nothing of the edit that makes it `new`. A formatter may move,
+/// split and join lines, change their punctuation and remove what is unused; in doubt, this is its work.
+fn is_without_edit(found: &str, old: &str, new: &str) -> bool {
+    if !has_lines_of(found, old) {
+        return false;
+    }
+    let [found, before, after] = [found, old, new].map(|text| {
+        let mut counts = HashMap::new();
+        for word in words(text) {
+            *counts.entry(word).or_insert(0) += 1;
+        }
+        counts
+    });
+    let count = |words: &HashMap<String, i32>, word: &String| words.get(word).copied().unwrap_or(0);
+    let is_added = |word: &&String| count(&after, word) > count(&before, word);
+    let added: Vec<_> = after.keys().filter(is_added).collect();
+    // Somebody else may use a common word, too.
+    match added.iter().map(|word| count(&before, word)).min() {
+        Some(rarest) => added
+            .iter()
+            .all(|word| count(&before, word) > rarest || count(&found, word) <= rarest),
+        // It removes words, or changes only punctuation.
+        None => !has_lines_of(new, old),
+    }
 }
 
 /// What is on the disk; `None`: nothing.

@@ -119,7 +119,8 @@ fn says_so<'a>(old: &str, new: &'a str) -> Option<&'a str> {
     None
 }
 
-fn words(text: &str) -> Vec<String> {
+/// The words of a text in lowercase.
+pub(super) fn words(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
