@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
+
 use super::change_set::{Entry, EntryChange};
 use super::edits::{self, Text};
 use super::guard::with_repositories;
@@ -258,17 +260,18 @@ pub async fn made(
     images: &Arc<Images>,
     edits: Vec<EntryChange>,
 ) -> ChangeSet {
-    let mut made = ChangeSet::default();
-    for change in edits {
+    // All at once: each may wait for a silent editor.
+    let made = join_all(edits.into_iter().map(async |change| {
         let now = TextFile::find(workspace, &change.path).await.ok();
         let now = now.and_then(|file| file.under(&change));
         let texts = edits::texts(images, &change, TEXT).await;
         let is_made = now.is_some() && now == texts.map(|(_, after)| after.text);
-        if is_made || change.path.is_dir() {
-            made.files.push(change);
-        }
+        (is_made || change.path.is_dir()).then_some(change)
+    }));
+    ChangeSet {
+        files: made.await.into_iter().flatten().collect(),
+        ..ChangeSet::default()
     }
-    made
 }
 
 /// Reverts what is as the change left it, also in documents that show what is on the disk.

@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use futures_util::future::join_all;
+
 use super::conversation::Conversation;
 use super::outbox::Outbox;
 use super::store::{Call, Journal, Record};
@@ -54,7 +56,12 @@ impl Changes {
             return;
         }
         diffs.retain(|diff| !diff.is_nothing());
-        let (files, _told_when_it_is_made) = self.checkpoints.edits(&self.workspace, diffs).await;
+        let (mut files, _told_when_it_is_made) =
+            self.checkpoints.edits(&self.workspace, diffs).await;
+        // A person may have made it before they allowed it.
+        let images = self.checkpoints.images().await;
+        let theirs = made(&self.workspace, &images, files.clone()).await.files;
+        files.retain(|file| !theirs.contains(file));
         if !files.is_empty() {
             let mut call = Call {
                 id,
@@ -93,8 +100,12 @@ impl Changes {
     /// What was edited without a report becomes part of the last turn; what was not may still be.
     pub async fn take_up_unconfirmed(&mut self, conversation: &mut Conversation) {
         let images = self.checkpoints.images().await;
-        for call in self.unconfirmed.clone() {
-            let changed = made(&self.workspace, &images, call.changed.files.clone()).await;
+        let calls = self.unconfirmed.clone();
+        let looks = calls
+            .iter()
+            .map(|call| made(&self.workspace, &images, call.changed.files.clone()));
+        let looked = join_all(looks).await;
+        for (call, changed) in calls.into_iter().zip(looked) {
             if changed.files.iter().all(EntryChange::is_folder) {
                 continue;
             }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tandem::server::{Ended, Transport};
 
-use crate::driver::{Client, World, call};
+use crate::driver::{Client, World, call, choose};
 
 #[test]
 fn a_conversation_over_lines() {
@@ -415,6 +415,85 @@ fn an_edit_that_was_not_allowed_is_the_persons_own_if_they_make_it() {
         client.answer(id);
         assert_eq!(world.read("a.txt"), "two\n", "restarts: {restarts}");
     }
+}
+
+/// After a call that failed, tandem looks whether its edits were made after all.
+#[test]
+fn a_client_that_returns_no_text_delays_the_next_prompt_once() {
+    let patch = |name: &str| format!("*** Update File: {name}\n@@\n-one\n+two\n");
+    let patch = format!(
+        "*** Begin Patch\n{}{}*** End Patch",
+        patch("a.txt"),
+        patch("b.txt")
+    );
+    let edits = json!([{ "old_text": "one", "new_text": "two" }]);
+    let world = World::new(json!([
+        [call("c1", "apply_patch", json!({ "patch": patch }))],
+        [call("c2", "edit_file", json!({ "path": "c.txt", "edits": edits }))],
+        [{ "text": "Done." }],
+        [{ "text": "Hello." }]
+    ]));
+    let files = ["a.txt", "b.txt", "c.txt"];
+    for name in files {
+        world.write(name, "one\n");
+    }
+    let capabilities = json!({ "fs": { "readTextFile": true, "writeTextFile": true } });
+    let mut client = client(&world, capabilities);
+    let session = client.session(&world);
+    let mode = json!({ "sessionId": session, "modeId": "edit" });
+    client.call("session/set_mode", mode);
+    let id = client.prompt(&session, "change");
+    loop {
+        let message = client.find(|message| {
+            let method = message["method"].as_str().unwrap_or_default();
+            message["id"] == id || method.starts_with("fs/")
+        });
+        match message["method"].as_str() {
+            Some("fs/read_text_file") => client.respond(&message, json!({ "content": "one\n" })),
+            Some(_) => {
+                let error = json!({ "code": -32603, "message": "busy" });
+                client.send(&json!({ "id": message["id"], "error": error }));
+            }
+            None => {
+                client.close(&message);
+                break;
+            }
+        }
+    }
+    let id = client.prompt(&session, "hello");
+    let begun = Instant::now();
+    let reads = files.map(|_| client.next("fs/read_text_file"));
+    let waited = begun.elapsed();
+    assert!(waited < Duration::from_secs(20), "one by one: {waited:?}");
+    for read in reads {
+        client.respond(&read, json!({ "content": "one\n" }));
+    }
+    client.answer(id);
+}
+
+/// Whoever is asked may make the edit first and allow it then, which does nothing.
+#[test]
+fn an_edit_that_a_person_makes_before_they_allow_it_is_theirs() {
+    let edits = json!([{ "old_text": "one", "new_text": "two" }]);
+    let edit = call(
+        "c1",
+        "edit_file",
+        json!({ "path": "a.txt", "edits": edits }),
+    );
+    let world = World::new(json!([[edit], [{ "text": "Done." }]]));
+    world.write("a.txt", "one\n");
+    let mut client = client(&world, json!({}));
+    let session = client.session(&world);
+    let id = client.prompt(&session, "change");
+    let question = client.next("session/request_permission");
+    world.write("a.txt", "two\n");
+    choose(&mut client, &question, "allow_once");
+    client.answer(id);
+    client.find(|message| message["params"]["update"]["status"] == "failed");
+    let undo = json!({ "sessionId": session, "action": "undo" });
+    let id = client.ask("_tandem/review", undo);
+    client.answer(id);
+    assert_eq!(world.read("a.txt"), "two\n");
 }
 
 /// A notebook as Jupyter writes it, whose second cell has this source.
