@@ -334,11 +334,13 @@ export function reviewChecks({ bench, model, picture }) {
     const { page } = bench;
     await bench.command("View: Show Explorer");
     const item = page.locator(".explorer-folders-view .monaco-list-row", { hasText: name });
-    await item.click();
-    await page.locator(".explorer-folders-view .monaco-list-row.focused", { hasText: name }).waitFor();
-    await page.keyboard.press("F2");
     const box = page.locator(".explorer-folders-view input[type=text]");
-    await box.fill(other);
+    await eventually(async (timeout) => {
+      await item.click({ timeout });
+      await page.locator(".explorer-folders-view .monaco-list-row.focused", { hasText: name }).waitFor({ timeout });
+      await page.keyboard.press("F2"); // lost where the list is drawn anew
+      await box.fill(other, { timeout });
+    });
     await box.press("Enter");
     await page.locator(".explorer-folders-view .monaco-list-row", { hasText: other }).waitFor();
   }
