@@ -67,8 +67,8 @@ pub(super) async fn write(
         return again("the editor removed it");
     };
     let [old, new, found] = [&now.text, &new.text, &left.text].map(Clone::clone);
-    let is_anothers = move || is_without_edit(&found, &old, &new);
-    if failure.is_none() && disk::blocking(is_anothers).await {
+    let lacks_edit = move || is_without_edit(&found, &old, &new);
+    if failure.is_none() && disk::blocking(lacks_edit).await {
         return again("another program saved a different text");
     }
     Ok(Some(Attempt::Left(left, failure)))
