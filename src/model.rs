@@ -1,7 +1,7 @@
 //! The interface to models: provider-neutral messages in, a stream of provider-neutral events out.
 //!
-//! The APIs (chat, responses, messages) are pure encoders and decoders; `http` sends, waits and retries; `text::sse`
-//! splits bytes into events; `collect` folds events into a finished message.
+//! The APIs (chat, responses, messages) are pure encoders and decoders; `request` sends, waits and retries, over
+//! `http`; `text::sse` splits bytes into events; `collect` folds events into a finished message.
 //!
 //! Nothing here depends on tools, workspaces or editors. One [`Provider`] can serve many sessions at once.
 //!

@@ -1,7 +1,7 @@
 //! Replaces known secrets in a text before it is logged, stored, shown or sent.
 //!
 //! The result contains no secret the redactor knows, neither verbatim nor JSON-escaped. Values too short to be told
-//! from ordinary words are not treated as secrets.
+//! from ordinary words are not treated as secrets. Which values are secrets: `Settings::secrets`.
 
 use std::borrow::Cow;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
