@@ -24,7 +24,7 @@ pub use fence::{Fences, fence, unfenced};
 pub use middle::without_middle;
 pub use position::{Encoding, LineIndex, Position, Range, apply_change};
 pub use redact::Redactor;
-pub use standing::{Piece, standing, undone};
+pub use standing::{Piece, is_untouched, standing, undone};
 pub use upkeep::Upkeep;
 
 /// The members of a JSON object, in order.

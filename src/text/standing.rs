@@ -30,8 +30,8 @@ pub struct Standing {
     pub touched: Vec<Range<usize>>,
 }
 
-/// How many parts are looked at one by one, at the price of a comparison each.
-const ONE_BY_ONE: usize = 64;
+/// How many parts are looked at one by one, at the price of two comparisons each.
+const ONE_BY_ONE: usize = 32;
 
 /// The parts of the change from `before` to `after` that are still in `now`.
 pub fn standing(before: &str, after: &str, now: &str) -> Standing {
@@ -71,6 +71,13 @@ pub fn standing(before: &str, after: &str, now: &str) -> Standing {
     standing
 }
 
+/// Whether nobody has touched the change from `before` to `after` in what has become `now`.
+pub fn is_untouched(before: &str, after: &str, now: &str) -> bool {
+    let (hunks, since) = (line_hunks(before, after), line_hunks(after, now));
+    let is_touched = |hunk: &LineHunk| since.iter().any(|change| touches(&change.old, &hunk.new));
+    !hunks.iter().any(is_touched)
+}
+
 /// The pieces that bring `now` nearer to `before`, from which it differs by `left`. Of several equal lines, two
 /// comparisons can pair different ones: a piece may seem to be there although somebody has undone it.
 fn nearing(
@@ -94,17 +101,21 @@ fn nearing(
     }
     let is_few = pieces.len() <= ONE_BY_ONE;
     let rest = |piece: Piece| {
-        if is_few && without(std::slice::from_ref(&piece)) < far {
-            return vec![piece];
-        }
-        let parts = left.iter().filter_map(|change| piece.within(change));
         let at = |part: &Piece| piece.line + line_breaks(after, piece.new.start..part.new.start);
-        parts
+        let parts = left.iter().filter_map(|change| piece.within(change));
+        let parts: Vec<_> = parts
             .map(|part| Piece {
                 line: at(&part),
                 ..part
             })
-            .collect()
+            .collect();
+        if is_few {
+            let rest = without(std::slice::from_ref(&piece));
+            if rest < far && rest <= without(&parts) {
+                return vec![piece];
+            }
+        }
+        parts
     };
     pieces.into_iter().flat_map(rest).collect()
 }
@@ -117,6 +128,10 @@ impl Piece {
             at(range.start)..at(range.end)
         };
         let (old, now) = (part(&self.old, &change.old), part(&self.now, &change.new));
+        let is_elsewhere = change.new.end < self.now.start || self.now.end < change.new.start;
+        if now.is_empty() && is_elsewhere {
+            return None;
+        }
         let new = |at: usize| self.new.start + at - self.now.start;
         (!old.is_empty() || !now.is_empty()).then(|| Self {
             new: new(now.start)..new(now.end),
@@ -402,6 +417,7 @@ mod tests {
         restored("\na\nb\n\n\n", "\n\na\n\n");
         restored("\na\nc\n\nc\n\nc\n", "\na\n\n\nc\n\n\nc\n");
         check("a\n", "b\n", "b\na\n", "a\n", None);
+        check("b\na\n", "M\n", "b\nM\n", "b\na\n", None);
     }
 
     /// Lines that are somebody's: `b` were there before, `m` are the model's, `p` the person's.

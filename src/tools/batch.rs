@@ -338,8 +338,10 @@ fn not_applied(error: &ToolError) -> String {
 fn output(context: &ToolContext, done: &Changed, failure: &str) -> ToolOutput {
     let line = |(path, change): &(WorkspacePath, FileChange)| {
         let name = context.shown(path);
-        let is_removed =
-            change.new_text.is_empty() && change.strategy.is_none() && change.old_text.is_some();
+        let is_removed = change.new_text.is_empty()
+            && change.strategy.is_none()
+            && change.old_text.is_some()
+            && change.failure.is_none();
         if is_removed {
             format!("Deleted {name}.\n")
         } else {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{FILE, Seen, Snapshots};
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange};
 use crate::changes::{edits, guard};
-use crate::text::standing;
+use crate::text::is_untouched;
 use crate::workspace::Root;
 use crate::workspace::written::Texts;
 
@@ -111,9 +111,7 @@ impl Snapshots {
         if after == *written {
             return Part::Nothing;
         }
-        let all = standing(&before, written, written).pieces.len();
-        let still = standing(&before, written, &after);
-        if !still.touched.is_empty() || still.pieces.len() != all {
+        if !is_untouched(&before, written, &after) {
             return Part::Over(Arc::clone(written));
         }
         Part::After(self.with_text(change, written))

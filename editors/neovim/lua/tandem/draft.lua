@@ -12,7 +12,7 @@ end
 ---@param path string
 ---@return string
 local function read(path)
-  return vim.fn.filereadable(path) == 1 and table.concat(vim.fn.readfile(path), '\n') or ''
+  return vim.fn.filereadable(path) == 1 and table.concat(vim.fn.readfile(path, 'b'), '\n') or ''
 end
 
 ---@param root string
@@ -32,7 +32,7 @@ function M.save(root, text)
     end
   elseif text ~= read(path) then
     vim.fn.mkdir(vim.fs.dirname(path), 'p', tonumber('700', 8))
-    vim.fn.writefile(vim.split(text, '\n', { plain = true }), path)
+    vim.fn.writefile(vim.split(text, '\n', { plain = true }), path, 'b')
   end
   known[root] = text
 end
