@@ -337,6 +337,7 @@ fn what_a_formatter_makes_of_an_edit_is_undone_and_what_a_person_saves_instead_s
     for edit in [("one", "one\nextra"), ("one\n", ""), (">", ">=")] {
         check(before, edit, left, true);
     }
+    check("f({\n", ("f({", "f({\n});"), "f({\nmine\n", true);
     let edit = ("let a = 1;", "let a = 1;\nlet b = 2;");
     check("let a = 1;\n", edit, "let a = 1;\nlet mine = 3;\n", true);
 }
