@@ -124,6 +124,7 @@ class Helix(Terminal):
         opened = self.wire().count('"method":"textDocument/didOpen"')
         self.command("qa")
         self.program_ends()
+        self.asked = self.ended()  # the end of its last turn may not have arrived
         # Otherwise it would inherit the path of the surrounding tmux.
         self.tmux("respawn-pane", "-k", env={**os.environ, "PATH": self.path})
         self.opens(opened + 1)
