@@ -46,6 +46,7 @@ impl Choice<'_> {
         Ok(Some(Completion {
             model: model.clone(),
             api: api.unwrap_or_else(usual),
+            // The defaults are values of the built-in layer.
             debounce: Duration::from_millis(debounce_ms.unwrap_or_default()),
             max_tokens: max_tokens.map_or(u64::MAX, NonZeroU64::get),
             next_edit: next_edit.unwrap_or_default(),

@@ -71,7 +71,7 @@ pub fn standing(before: &str, after: &str, now: &str) -> Standing {
     standing
 }
 
-/// Whether nobody has touched the change from `before` to `after` in what has become `now`.
+/// Whether the change from `before` to `after` is still whole in `now`.
 pub fn is_untouched(before: &str, after: &str, now: &str) -> bool {
     let (hunks, since) = (line_hunks(before, after), line_hunks(after, now));
     let is_touched = |hunk: &LineHunk| since.iter().any(|change| touches(&change.old, &hunk.new));

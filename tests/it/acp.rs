@@ -89,6 +89,15 @@ fn files_go_through_a_client_that_offers_it() {
     );
 }
 
+/// A client that writes files, and its session, in which edits need no approval.
+fn writing(world: &World) -> (Client, String) {
+    let mut client = client(world, json!({ "fs": { "writeTextFile": true } }));
+    let session = client.session(world);
+    let mode = json!({ "sessionId": session, "modeId": "edit" });
+    client.call("session/set_mode", mode);
+    (client, session)
+}
+
 /// Some clients stop in the middle of a write, with or without an error, and some write a different text; nothing is lost.
 #[test]
 fn a_write_that_a_client_cut_is_completed_and_what_else_it_leaves_is_told_and_undone() {
@@ -194,10 +203,7 @@ fn an_edit_that_is_made_after_its_turn_was_cancelled_or_its_call_has_failed_is_u
         let done = json!([{ "text": "Done." }]);
         let world = World::new(json!([[edit("c1", "one", "two")], second, done]));
         world.write("a.txt", "one\n");
-        let mut client = client(&world, json!({ "fs": { "writeTextFile": true } }));
-        let session = client.session(&world);
-        let mode = json!({ "sessionId": session, "modeId": "edit" });
-        client.call("session/set_mode", mode);
+        let (mut client, session) = writing(&world);
         let id = client.prompt(&session, "change");
         let write = client.next("fs/write_text_file");
         let journal = world.read(&format!(".home/state/sessions/{session}.jsonl"));
@@ -298,10 +304,7 @@ fn what_a_formatter_makes_of_an_edit_is_undone_and_what_a_person_saves_instead_s
         );
         let world = World::new(json!([[edit], [{ "text": "Done." }]]));
         world.write("a.txt", before);
-        let mut client = client(&world, json!({ "fs": { "writeTextFile": true } }));
-        let session = client.session(&world);
-        let mode = json!({ "sessionId": session, "modeId": "edit" });
-        client.call("session/set_mode", mode);
+        let (mut client, session) = writing(&world);
         let id = client.prompt(&session, "change");
         let write = client.next("fs/write_text_file");
         world.write("a.txt", left);
@@ -359,10 +362,7 @@ fn a_write_that_stays_cut_is_an_error_that_names_the_cause_and_is_undone() {
             std::fs::set_permissions(&file, permissions).unwrap();
         };
         world.write("a.txt", "one\ntwo\nthree\n");
-        let mut client = client(&world, json!({ "fs": { "writeTextFile": true } }));
-        let session = client.session(&world);
-        let mode = json!({ "sessionId": session, "modeId": "edit" });
-        client.call("session/set_mode", mode);
+        let (mut client, session) = writing(&world);
         let id = client.prompt(&session, "change");
         let error = json!({ "code": -32603, "message": "no space" });
         loop {
