@@ -62,10 +62,11 @@ const START = "the workbench starts with the extension installed";
 /** Checks about all the others, which mean nothing alone. */
 const OF_ALL = "the content security policy was never violated";
 const LEGIBLE = "in every picture, text can be read in three widths and three themes";
-/** Up to this many failed checks are run again. */
+/** Up to this many groups are played again. */
 const FEW = 3;
-/** The only check of this run, with those it depends on, because it is run again. */
+/** A check that failed: this run plays its group alone. */
 const again = process.env.TANDEM_TEST_AGAIN;
+/** Each has the checks of its group that were not played because of it. */
 const failures = [];
 let passed = 0;
 let bench;
@@ -79,8 +80,9 @@ try {
   await bench?.close();
   await model.close();
 }
-if (again === undefined && failures.length <= FEW) {
-  failures.filter(({ name }) => ![START, OF_ALL, LEGIBLE].includes(name)).forEach(playAgain);
+const repeatable = failures.filter(({ name }) => ![START, OF_ALL, LEGIBLE].includes(name));
+if (again === undefined && repeatable.length <= FEW) {
+  repeatable.forEach(playAgain);
 }
 console.log(`${passed} passed, ${failures.length} failed`);
 process.exitCode = failures.length === 0 ? 0 : 1;
@@ -95,14 +97,16 @@ async function start() {
 async function inTheWorkbench() {
   const group = groups().find((checks) => checks.some(([name]) => name === again));
   if (group !== undefined) {
-    return playGroup(group.slice(0, group.findIndex(([name]) => name === again) + 1));
+    return playGroup(group);
   }
   for (const [index, checks] of groups().entries()) {
     if (options.share === undefined || isFirstTo(join(options.share, `group-${index}`))) {
       await playGroup(checks);
     }
   }
-  await play(ofAll());
+  for (const [name, body] of ofAll()) {
+    await check(name, body);
+  }
 }
 
 /** Creates a directory, which only one of several processes can do. */
@@ -116,21 +120,20 @@ function isFirstTo(make) {
   }
 }
 
-/** In a window as if new: nothing of any other group is left in it. */
+/** In a window as if new: nothing of any other group is left in it. After a failed check, the rest would only fail because of it. */
 async function playGroup([[first, body], ...rest]) {
   const begin = async () => {
     await model.reset();
     await bench.begin(settings);
     await body();
   };
-  const failed = failures.length;
-  await play([[first, begin], ...rest]);
-  bench.isWorn ||= failures.length > failed;
-}
-
-async function play(checks) {
-  for (const [name, body] of checks) {
-    await check(name, body);
+  const checks = [[first, begin], ...rest];
+  for (const [index, [name, body]] of checks.entries()) {
+    if (!(await check(name, body))) {
+      bench.isWorn = true;
+      failures.at(-1).unplayed = checks.slice(index + 1).map(([name]) => name);
+      return;
+    }
   }
 }
 
@@ -706,37 +709,42 @@ function noPolicyBreach() {
   assert.deepEqual(bench.problems.filter((text) => /Content Security Policy/.test(text) && /default-src 'none'/.test(text)), []);
 }
 
+/** Returns whether it passed or was not asked for. */
 async function check(name, body) {
   if (name !== START && !new RegExp(process.env.TANDEM_TEST_ONLY ?? "").test(name)) {
-    return;
+    return true;
   }
   const began = performance.now();
   try {
     await body();
     passed++;
     console.log(`ok - ${name} # ${((performance.now() - began) / 1000).toFixed(1)} s`);
+    return true;
   } catch (error) {
-    failures.push({ name, error });
+    failures.push({ name, error, unplayed: [] });
     console.log(`not ok - ${name}\n${error.stack}`);
     const file = `vscode-failed-${name.replace(/\W+/g, "-")}.png`;
     await bench?.page.screenshot({ path: join(options.out, file) }).catch(console.error);
     await model.reset(); // announcements left from one check don't reach the next
+    return false;
   }
 }
 
 /**
- * If only a few checks failed, reruns each in a new workbench, after those it depends on: on a busy machine, a key or a frame can be
- * late. If it passes there, it counts as passed, and a warning names it.
+ * If only a few groups failed, plays each again in a new workbench: on a busy machine, a key or a frame can be late. If the whole group
+ * passes there, it counts as passed, and a warning names the check that had failed.
  */
 function playAgain(failure) {
-  const { name, error } = failure;
+  const { name, error, unplayed } = failure;
   const env = { ...process.env, TANDEM_TEST_AGAIN: name, TANDEM_TEST_ONLY: "", TANDEM_TEST_OUT: join(options.out, "again") };
   const { status, stdout, stderr } = spawnSync(process.execPath, process.argv.slice(1), { env, encoding: "utf8" });
   console.log(`${stdout}${stderr}`.replace(/^/gm, "  "));
   if (status === 0 && stdout.includes(`ok - ${name} #`)) {
-    passed++;
+    passed += 1 + unplayed.length;
     failures.splice(failures.indexOf(failure), 1);
     console.log(`WARNING: ${name}: failed, and passed when it was played once more: ${error.message.split("\n", 1)[0]}`);
+  } else {
+    unplayed.forEach((one) => console.log(`not played - ${one}`));
   }
 }
 

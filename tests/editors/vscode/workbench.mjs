@@ -328,7 +328,11 @@ export class Workbench {
     }
     await this.command("tandem: New Session");
     await until(this.chat.locator("body[data-phase=ready] .welcome h1"), (one) => !one.isOld && one.checkVisibility());
-    await this.chat.locator("textarea:focus").waitFor(); // the command's last step: from then on, typing goes to the chat
+    // The command's last step: from then on, typing goes to the chat. On a busy machine, the palette may take the focus back.
+    await eventually(async (timeout) => {
+      await this.chat.locator("textarea:focus").waitFor({ timeout }).catch(() => this.command("tandem: Open Chat"));
+      await this.chat.locator("textarea:focus").waitFor({ timeout });
+    });
   }
 
   /** Chooses a mode below the input, and waits until it is in effect. */
