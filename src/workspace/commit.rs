@@ -21,8 +21,12 @@ use super::{Change, FileChange, FileError, Source, Workspace, WorkspacePath};
 use crate::domain::Stored;
 use crate::text::line_breaks;
 
-/// What the model is told of it.
+/// What the model is told of a file that was written with another text.
 const LEFT: &str = "the file differs from the text sent to the editor, perhaps because a formatter ran; read it before the next edit";
+
+/// What the model is told of an edit of a file that others have changed.
+const MATCHED_ANEW: &str =
+    "the file had changed since it was read; the edit was matched against the current text";
 
 /// How often a change is attempted while the text keeps changing.
 const ATTEMPTS: usize = 4;
@@ -151,17 +155,20 @@ impl Effect {
         let created = now.created_by(change);
         let change = created.as_ref().unwrap_or(change);
         let mut notes = Vec::new();
-        match (change, known) {
-            (Change::Edits(_) | Change::Patch(_) | Change::Exact { .. }, _) if !now.exists() => {
+        match change {
+            Change::Edits(_) | Change::Patch(_) | Change::Exact { .. } if !now.exists() => {
                 return Err(FileError::NotFound(path.display()));
             }
-            (Change::Edits(_) | Change::Patch(_), Known::Changed) => notes.push(
-                "the file had changed since it was read; the edit was matched against the current text".to_owned(),
-            ),
-            (Change::Write(_) | Change::Moved { .. }, Known::Changed | Known::ChangedSinceShown) if now.exists() => {
-                return Err(FileError::Changed(path.display()));
+            Change::Edits(_) | Change::Patch(_) => {
+                notes.extend((known == Known::Changed).then(|| MATCHED_ANEW.to_owned()));
             }
-            _ => {}
+            Change::Write(_) | Change::Moved { .. } => {
+                let is_unseen = matches!(known, Known::Changed | Known::ChangedSinceShown);
+                if now.exists() && is_unseen {
+                    return Err(FileError::Changed(path.display()));
+                }
+            }
+            Change::Exact { .. } | Change::Merge { .. } => {}
         }
         let (text, asked, target) = (now.text.clone(), change.clone(), path.target().to_owned());
         let outcome = disk::blocking(move || notebook::apply(&target, &text, &asked))
