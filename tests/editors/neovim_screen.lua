@@ -276,11 +276,13 @@ local function settle(t, screen)
   )
 end
 
---- Moves to the chat.
+--- Moves to the chat, from where its command would close it.
 ---@param t table the harness
 ---@param screen tandem.test.Screen
 local function go_to_chat(t, screen)
-  screen:keys(':Tandem chat', 'Enter')
+  if screen:lua('return vim.bo.filetype') ~= 'tandem' then
+    screen:keys(':Tandem chat', 'Enter')
+  end
   t.wait('the chat has the cursor', function()
     return screen:lua('return vim.bo.filetype') == 'tandem'
   end)

@@ -30,7 +30,7 @@ function M.test(t, model, setup)
 
   test('a message is seen, and waits for no key', function()
     screen:keys(':Tandem undo', 'Enter')
-    shows('tandem: Nothing has been changed yet')
+    shows('tandem: Nothing has been changed in this chat yet')
     model:script({ { status = 401, body = { error = { message = 'a wrong key' } } } })
     screen:keys(':Tandem ask Hello', 'Enter')
     shows('wrong key')

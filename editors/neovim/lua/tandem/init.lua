@@ -312,13 +312,14 @@ end
 
 --- Shows a chat, as the current one of its workspace.
 ---@param chosen tandem.Session
-local function show_chat(chosen)
+---@param focus? boolean whether the cursor goes there, too
+local function show_chat(chosen, focus)
   require('tandem.chats').select(chosen)
   chosen.chat:transcript()
-  require('tandem.window').open(chosen.chat.buf, vim.bo.filetype == 'tandem')
+  require('tandem.window').open(chosen.chat.buf, focus or vim.bo.filetype == 'tandem')
 end
 
---- Starts another chat and moves the unsent input to it; the previous one continues. An unused chat is reused.
+--- Starts another chat, goes there and moves the unsent input to it; the previous one continues. An unused chat is reused.
 function M.new()
   local current = session()
   if current.began or current.state ~= 'idle' then
@@ -327,7 +328,7 @@ function M.new()
     current = require('tandem.chats').create(current.root)
     current.chat:transcript():set_input(text)
   end
-  show_chat(current)
+  show_chat(current, true)
 end
 
 --- Starts a chat that carries out the plan in a file, as it is in its buffer.

@@ -153,22 +153,29 @@ function Review:forget()
   self:take({ turns = {} })
 end
 
+--- Asks the server; one that has ended is started again.
 ---@param params table
 ---@param callback fun(result?: table, problem?: string)
 function Review:request(params, callback)
   local session = self.session
-  if not (session.id and session.connection) then
-    say('Nothing has been changed yet')
+  if not (session.id or session.lost) then
+    say('Nothing has been changed in this chat yet (:Tandem sessions lists earlier ones)')
     return callback(nil)
   end
-  params.sessionId = session.id
-  client.request(session.connection, '_tandem/review', params, function(err, result)
-    if err then
-      say(err.message, vim.log.levels.WARN)
-      return callback(nil, err.message)
+  session:open(function(problem)
+    if problem then
+      say(problem, vim.log.levels.WARN)
+      return callback(nil, problem)
     end
-    self:take(result)
-    callback(result)
+    params.sessionId = session.id
+    client.request(session.connection, '_tandem/review', params, function(err, result)
+      if err then
+        say(err.message, vim.log.levels.WARN)
+        return callback(nil, err.message)
+      end
+      self:take(result)
+      callback(result)
+    end)
   end)
 end
 
