@@ -23,7 +23,10 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = 
 /** What gets the focus with the view: the last that asked for it. */
 let wanted: HTMLElement | undefined;
 
-/** Focuses an element once the view has the focus; takes it neither from the rest of the window nor from what the person chose by then. */
+/**
+ * Focuses an element once the view has the focus; takes it neither from the rest of the window nor from what the person chose by then. What a redraw
+ * removed meanwhile was replaced, and its replacement is nobody's choice.
+ */
 export function focus(element: HTMLElement): void {
   if (document.hasFocus()) {
     return element.focus();
@@ -31,7 +34,7 @@ export function focus(element: HTMLElement): void {
   wanted = element;
   const before = document.activeElement;
   const focused = () => {
-    if (wanted === element && document.activeElement === before) {
+    if (wanted === element && (document.activeElement === before || before?.isConnected === false)) {
       element.focus();
     }
   };
