@@ -9,7 +9,6 @@ import type { Hunk, Review } from "./review";
 export class Gutter implements Disposable {
   private control: SourceControl | undefined;
   private group: SourceControlResourceGroup | undefined;
-  private files = "";
   private readonly subscription: Disposable;
 
   constructor(
@@ -24,22 +23,20 @@ export class Gutter implements Disposable {
     this.control?.dispose();
   }
 
-  /** VS Code asks for a text once per file and source control. */
+  /** VS Code asks for the texts again when the files are listed again. */
   private update(): void {
     const changed = new Map(this.review.all().map((one) => [one.file.path, one]));
-    const files = [...changed.keys()].sort().join("\n");
-    if (files !== this.files) {
-      this.files = files;
+    if (changed.size === 0) {
       this.control?.dispose();
-      this.control = files === "" ? undefined : this.register();
-      this.group = this.control?.createResourceGroup("review", l10n.t("Changes to Review"));
+      this.control = this.group = undefined;
+      return;
     }
-    if (this.group !== undefined) {
-      this.group.resourceStates = [...changed.values()].map(({ session, turn, file }: Hunk) => ({
-        resourceUri: Uri.file(file.path),
-        command: { command: "tandem.openChange", title: l10n.t("Open Change"), arguments: [{ session, turn, file }] },
-      }));
-    }
+    this.control ??= this.register();
+    this.group ??= this.control.createResourceGroup("review", l10n.t("Changes to Review"));
+    this.group.resourceStates = [...changed.values()].map(({ session, turn, file }: Hunk) => ({
+      resourceUri: Uri.file(file.path),
+      command: { command: "tandem.openChange", title: l10n.t("Open Change"), arguments: [{ session, turn, file }] },
+    }));
   }
 
   private register(): SourceControl {

@@ -148,6 +148,20 @@ export function reviewChecks({ bench, model, picture }) {
     await picture("source-control");
     await comparison.getByRole("button", { name: /Close/ }).click();
     await bench.command("tandem: Open Chat");
+    await model.script([{ gate: "third" }, { call: { id: "call_g3", name: "write_file", arguments: { path: "src/third.ts", content: "export {};\n" } } }], [{ text: "A third." }]);
+    await bench.say("Add a file.");
+    await model.state("gate:third");
+    await page.keyboard.press("Control+Shift+g");
+    await entry("cart.ts").click({ modifiers: ["Control"] }); // selects it and opens nothing
+    const focused = page.locator(".scm-view .monaco-list:focus .monaco-list-row.focused", { hasText: "cart.ts" });
+    await focused.waitFor();
+    await model.open("third");
+    await entry("Changes to Review").locator(".count", { hasText: "3" }).waitFor();
+    await focused.waitFor();
+    await bench.command("tandem: Open Chat");
+    await bench.idle();
+    await bench.command("tandem: Undo Last Turn");
+    await row("third.ts").waitFor({ state: "detached" });
   }
 
   async function rejectHunk() {
