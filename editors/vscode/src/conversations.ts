@@ -2,6 +2,7 @@
  * The open conversations of this window, which are restored after a reload.
  * Invariant: exactly one is shown; others may run in the background.
  */
+import { isDeepStrictEqual } from "node:util";
 import { type Disposable, EventEmitter, workspace } from "vscode";
 import { Draft } from "./draft";
 import { failure } from "./failure";
@@ -22,11 +23,14 @@ const MAX_OPEN = 8;
 /** How long after the last keystroke a draft is saved, in milliseconds. */
 const REST_MS = 200;
 
+/** The prompts of the turns that have something to review: a turn that was cut off is no longer in the saved conversation. */
+type Pending = Readonly<Record<number, string | undefined>>;
+
 interface Remembered {
   readonly current?: string;
   /** The draft of a new conversation that was shown. */
   readonly draft?: string;
-  readonly open: readonly { readonly id: string; readonly title: string; readonly pending?: boolean; readonly draft?: string }[];
+  readonly open: readonly { readonly id: string; readonly title: string; readonly pending?: Pending; readonly draft?: string }[];
 }
 
 /** An open conversation; one restored after a reload has no session until it is shown. */
@@ -37,7 +41,7 @@ interface Open {
   /** Its turn ended while another one was shown. */
   isNews: boolean;
   /** It has something to review. */
-  pending?: boolean;
+  pending?: Pending | undefined;
   /** The draft before the window was reloaded. */
   readonly draft?: string;
 }
@@ -206,9 +210,11 @@ export class Conversations implements Disposable {
   }
 
   /** Whether a conversation has something to review. */
-  setPending(session: Session, pending: boolean): void {
+  setPending(session: Session, turns: readonly number[]): void {
+    const prompts = turns.map((turn) => [turn, session.transcript.asked(turn)?.slice(0, 200)]);
+    const pending: Pending | undefined = turns.length > 0 ? Object.fromEntries(prompts) : undefined;
     const one = this.open.find((other) => other.session === session);
-    if (one !== undefined && one.pending !== pending) {
+    if (one !== undefined && !isDeepStrictEqual(one.pending, pending)) {
       one.pending = pending;
       this.remember();
     }
@@ -287,6 +293,9 @@ export class Conversations implements Disposable {
   private async bringIn(one: Open): Promise<Session> {
     const session = this.begin();
     session.draft.text = one.draft ?? "";
+    for (const [turn, prompt] of Object.entries(one.pending ?? {})) {
+      session.transcript.prompts.set(Number(turn), prompt);
+    }
     try {
       await session.load(one.id ?? "");
     } catch (error) {

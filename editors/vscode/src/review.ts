@@ -187,7 +187,10 @@ export class Review implements Disposable {
   }
 
   private listed(session: Session, turns: readonly ReviewedTurn[]): void {
-    this.conversations.setPending(session, turns.length > 0);
+    this.conversations.setPending(
+      session,
+      turns.map(({ turn }) => turn),
+    );
     this.take(session, turns);
   }
 

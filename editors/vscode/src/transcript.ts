@@ -39,7 +39,7 @@ export class Transcript {
   private last: Entry | undefined;
   private plan: number | undefined;
   /** What was asked, by turn; also in turns that were cut off, whose changes can be under review again. */
-  private readonly prompts = new Map<number, string>();
+  readonly prompts = new Map<number, string | undefined>();
   /** Ids that changed; for text that only grew, how much of it the view has. */
   private readonly changed = new Map<number, "whole" | { shown: number }>();
   private readonly removed: number[] = [];
@@ -95,7 +95,7 @@ export class Transcript {
 
   /** What was asked in a turn; tried again, a message has several. */
   asked(turn: number): string | undefined {
-    return [...this.prompts].findLast(([number]) => number <= turn)?.[1];
+    return this.prompts.get(turn) ?? [...this.prompts].findLast(([number]) => number <= turn)?.[1];
   }
 
   /** The conversation went back to before this turn, or returned from there. */

@@ -123,9 +123,26 @@ test("a session that is loaded is shown, and the other one stays open", async ()
   assert.deepEqual(texts(), ["old question", "old answer"]);
 });
 
+test("a turn that was cut off keeps its title over a reload while it has something to review", async () => {
+  const { file, conversations } = await conversation();
+  conversations.current.transcript.prompts.set(3, "cut question");
+  conversations.setPending(conversations.current, [3]);
+  const next = open(new Stage(), file);
+  const shown = next.conversations.shown();
+  const load = await next.stage.take("session/load");
+  next.stage.says("old", "user_message_chunk", "old question", 1);
+  next.stage.says("old", "user_message_chunk", "new question", 2);
+  load.resolve({});
+  const { transcript } = await shown;
+  assert.deepEqual(
+    [1, 2, 3].map((turn) => transcript.asked(turn)),
+    ["old question", "new question", "cut question"],
+  );
+});
+
 test("of too many sessions the oldest is closed that has nothing to review", async () => {
   const { stage, conversations } = await conversation();
-  conversations.setPending(conversations.current, true);
+  conversations.setPending(conversations.current, [1]);
   const ids = [...Array(8).keys()].map((number) => `saved ${number}`);
   for (const id of ids) {
     const loaded = conversations.load(id);
