@@ -436,7 +436,7 @@ async function commandWaits() {
   await until(card.locator(".title"), (title) => title.clientWidth > document.querySelector("main").clientWidth * 0.8); // a line of its own
   await picture("command", { x: 48, y: 0, width: 440, height: 470 });
   await bench.widenSideBar(180);
-  await until(card.locator(".title"), (title) => title.clientWidth > document.querySelector("main").clientWidth * 0.6); // on a line of its own
+  await until(card.locator(".title"), (title) => title.clientWidth > document.querySelector("main").clientWidth * 0.5); // nothing else than its icon is on the line
   await picture("narrow");
   const buttons = card.locator(".question button");
   const seen = await buttons.evaluateAll((all) => {
