@@ -2,6 +2,7 @@
 import { l10n } from "vscode";
 import type { Picker } from "./messages";
 import type { ConfigOption, OpenedSession, SessionModes } from "./protocol";
+import { translated } from "./served";
 
 export class Options {
   private modes: SessionModes | undefined;
@@ -25,7 +26,11 @@ export class Options {
   /** The mode, with a description of each choice, and the other options. */
   get pickers(): Picker[] {
     const { modes } = this;
-    const choices = modes?.availableModes.map(({ id, name, description }) => ({ value: id, name, ...(description && { description }) }));
+    const choices = modes?.availableModes.map(({ id, name, description }) => ({
+      value: id,
+      name: translated(name),
+      ...(description && { description: translated(description) }),
+    }));
     const others = this.others.filter(({ id, type }) => id !== "mode" && type === "select");
     return [
       ...(modes && choices ? [{ id: "mode", name: l10n.t("Mode"), current: modes.currentModeId, choices }] : []),

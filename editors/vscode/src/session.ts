@@ -11,6 +11,7 @@ import type { ChatState, Phase, Remedy } from "./messages";
 import { Options } from "./options";
 import * as protocol from "./protocol";
 import { Questions } from "./questions";
+import { translated } from "./served";
 import { folder, type Server } from "./server";
 import { toolServers } from "./tools";
 import { type Ids, Transcript } from "./transcript";
@@ -305,7 +306,9 @@ export class Session implements Disposable {
     this.happened.dispose();
   }
 
-  async askPermission({ toolCall, options }: protocol.PermissionParams, token: CancellationToken): Promise<protocol.PermissionResult> {
+  async askPermission(params: protocol.PermissionParams, token: CancellationToken): Promise<protocol.PermissionResult> {
+    const { toolCall } = params;
+    const options = params.options.map((option) => ({ ...option, name: translated(option.name) }));
     const id = this.transcript.openQuestion(toolCall, options);
     const answer = this.questions.ask(id, options, token);
     this.changed();

@@ -3,11 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { EventEmitter } from "vscode";
+import { EventEmitter, l10n } from "vscode";
 import { ResponseError, type RequestType } from "vscode-languageclient/node";
 import * as protocol from "../src/protocol";
 import type { Server } from "../src/server";
 import { Conversations } from "../src/conversations";
+import { translated } from "../src/served";
 import { Memory } from "../src/memory";
 
 interface Asked {
@@ -138,6 +139,12 @@ test("a turn that was cut off keeps its title over a reload while it has somethi
     [1, 2, 3].map((turn) => transcript.asked(turn)),
     ["old question", "new question", "cut question"],
   );
+});
+
+test("what the server calls modes and answers is translated, and a rule is not", (t) => {
+  const words: Record<string, string> = { "Always (session)": "Immer (Sitzung)", "run_command(Allow)": "wrong" };
+  t.mock.method(l10n, "t", (text: string) => words[text] ?? text);
+  assert.equal(translated("Always (session): run_command(Allow)"), "Immer (Sitzung): run_command(Allow)");
 });
 
 test("of too many sessions the oldest is closed that has nothing to review", async () => {

@@ -52,7 +52,9 @@ export class Composer {
     this.input.addEventListener("paste", (event) => give(event, event.clipboardData));
     addEventListener("dragover", (event) => event.preventDefault());
     addEventListener("drop", (event) => give(event, event.dataTransfer));
-    const attach = iconButton("add", t("Add the selection, files or images"), () => send({ type: "attach" }));
+    const attach = iconButton("add", t("Add the selection, files or images (hold Shift to drop files here)"), () =>
+      send({ type: "attach" }),
+    );
     const rest = h("div", { class: "rest" }, attach, this.usage.element, this.action.element);
     const bar = h("div", { class: "bar" }, this.pickers.element, rest);
     const complete = (request: number, query: string) => send({ type: "complete", request, query });

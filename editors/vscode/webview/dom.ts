@@ -1,10 +1,11 @@
 /** Elements in one line. Text goes in as text, never as markup. */
+import { t } from "./words";
 
 type Props = Record<string, string | boolean | ((event: Event) => void) | undefined>;
 export type Child = Node | string | undefined | false;
 
 /** How a shortcut is written. */
-export const CONTROL = navigator.platform.startsWith("Mac") ? "⌘" : "Ctrl+";
+export const CONTROL = navigator.platform.startsWith("Mac") ? "⌘" : t("Ctrl+");
 
 /** `h("button", { class: "x", title: "…", click: handler }, …)`: functions are listeners, `true` is a bare attribute, `undefined` is none. */
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {

@@ -1,0 +1,12 @@
+/** The names that the server gives modes and answers, in the editor's language. */
+import { l10n } from "vscode";
+
+/**
+ * What follows a colon is a rule, and stays as it is. For translators: t("Plan"), t("Reads only"), t("Ask before edits"),
+ * t("Edits and commands require approval"), t("Accept edits"), t("Edits run, commands require approval"), t("Auto"),
+ * t("Edits and sandboxed commands run; protected files require approval"), t("Allow"), t("Allow All of This Turn"), t("Always (session)"),
+ * t("Always (project)"), t("Reject").
+ */
+export function translated(name: string): string {
+  return name.replace(/^[^:]+/, (words) => l10n.t(words));
+}
