@@ -355,6 +355,9 @@ t.test('without a model, the question stays and is answered once a model is conf
   t.contains(chat(), '## You\nAnyone?\n\n## tandem\n\nno model configured.')
   t.equal(times('TANDEM_BASE_URL'), 1, 'it is said once')
   t.equal(session().chat:transcript():input_text(), 'Anyone?')
+  use.forget_messages()
+  vim.cmd('Tandem model')
+  t.contains(notified[1], 'no model configured')
   local server = require('tandem.client').running(folder).id
   send_again()
   t.equal(times('TANDEM_BASE_URL'), 2, 'and again')

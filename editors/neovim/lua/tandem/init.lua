@@ -199,7 +199,8 @@ local function set_option(id, value)
   current:open(function(problem)
     local option = current.options[id]
     if problem or not option then
-      return require('tandem.say')(problem or ('this model does not support ' .. id), vim.log.levels.ERROR)
+      local lack = current.lacks_model and 'no model configured' or ('this model does not support ' .. id)
+      return require('tandem.say')(problem or lack, vim.log.levels.ERROR)
     end
     vim.ui.select(option.options, {
       prompt = ('tandem %s (now %s)'):format(id, option.currentValue),
