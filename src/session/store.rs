@@ -112,9 +112,6 @@ impl Journal {
         (self.place, self.begun) = (Place::Open(log), true);
         self.held.clone_from(&kept.held);
         self.taught.clone_from(&kept.taught);
-        self.note(Record::Opened {
-            pid: std::process::id(),
-        });
         if let Some(message) = kept.repair.clone() {
             self.note(Record::Message { message });
         }
@@ -141,9 +138,6 @@ impl Journal {
                 chat: self.chat.clone(),
             };
             self.note(Record::Session(head));
-            self.note(Record::Opened {
-                pid: std::process::id(),
-            });
         }
         if let Some(mode) = self.mode.take() {
             self.note(Record::Mode { mode });

@@ -502,7 +502,7 @@ t.test('a conversation that another process has open is not loaded, and the curr
   wait_chat('Could not open that session: ')
   wait_chat('Still mine.')
   wait_idle()
-  t.contains(chat(), 'is open elsewhere')
+  t.contains(chat(), 'is open in another window or editor')
   t.contains(chat(), vim.trim((before:gsub('\n## [^\n]*\n*$', ''))))
   t.contains(chat(), 'Still mine.')
   t.equal(session().id, id)

@@ -918,7 +918,7 @@ fn a_chat_file_whose_session_is_open_elsewhere_begins_a_new_one() {
     let says_where = |_: i32| {
         command(&mut second, "tandem.undo", json!([]));
         let said = second.next("window/showMessage")["params"]["message"].to_string();
-        said.contains("nothing to undo here: the session is open elsewhere (process ")
+        said.contains("nothing to undo here: the session is open in another window or editor")
     };
     assert!((0..1000).any(says_where), "once it was looked for");
     VERSIONS.take();

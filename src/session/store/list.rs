@@ -49,8 +49,8 @@ pub enum StoreError {
     #[error("`{0}` matches {1} sessions; use a longer prefix")]
     Ambiguous(String, usize),
     /// Another process has it open.
-    #[error("the session is open elsewhere{}; close it there first", pid(*.0))]
-    Held(Option<u32>),
+    #[error("the session is open in another window or editor; close it there first")]
+    Held,
     /// It was written by a newer version.
     #[error("the session was written by a newer tandem (journal version {0}); update this one")]
     TooNew(u32),
@@ -67,11 +67,6 @@ pub enum StoreError {
     /// The system refused.
     #[error("the session cannot be read: {0}")]
     Io(#[from] io::Error),
-}
-
-fn pid(pid: Option<u32>) -> String {
-    pid.map(|pid| format!(" (process {pid})"))
-        .unwrap_or_default()
 }
 
 impl Sessions {
@@ -261,7 +256,7 @@ impl Sessions {
         let folder = known(id, StateFolder::existing(self.journals.clone()).await)?;
         let name = copy.to_owned();
         let copied = move |line: String| match serde_json::from_str(&line).ok()? {
-            Record::Opened { .. } | Record::Queue { .. } => None,
+            Record::Queue { .. } => None,
             Record::Session(head) => {
                 let (id, folders) = (name.clone(), folders.clone());
                 let head = Head {
@@ -353,10 +348,7 @@ async fn hold(folder: &Path, id: &str) -> Result<(Log, Result<Kept, TooNew>, boo
             .await
     };
     let Opened { log, read, cut } = known(id, open.await)?;
-    match log {
-        Some(log) => Ok((log, read, cut)),
-        None => Err(StoreError::Held(read.ok().and_then(|kept| kept.pid))),
-    }
+    log.map(|log| (log, read, cut)).ok_or(StoreError::Held)
 }
 
 /// What was read of a session; if its file is missing, the session is unknown.

@@ -32,8 +32,6 @@ pub(in crate::session) struct Kept {
     pub spent: Spent,
     /// Tokens of the last request and its answer.
     pub filled: u64,
-    /// The process that opened it last.
-    pub pid: Option<u32>,
     /// The prompts queued at its end.
     pub queued: Vec<QueuedPrompt>,
     /// The edits that calls may have made although none has reported them.
@@ -135,7 +133,6 @@ impl Kept {
     fn take(&mut self, record: Record, bytes: u64) {
         match &record {
             Record::Session(head) => self.head = Some(head.clone()),
-            Record::Opened { pid } => self.pid = Some(*pid),
             Record::Prompt { message, .. } => {
                 self.turns += 1;
                 self.unconfirmed.clear();

@@ -26,11 +26,6 @@ pub(super) const VERSION: u32 = 1;
 pub(in crate::session) enum Record {
     /// The first line.
     Session(Head),
-    /// A process opened it.
-    Opened {
-        /// The process id.
-        pid: u32,
-    },
     /// The person's prompt.
     Prompt {
         /// Their words.
