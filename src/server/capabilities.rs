@@ -18,6 +18,9 @@ pub(super) struct Capabilities {
     pub versions_edits: bool,
     /// `window/showDocument`.
     pub shows_documents: bool,
+    /// The cursor can be moved in the document that is shown. A Helix that announces `showDocument` closes the prompt that a
+    /// person is typing in; its cursor moves along with what is inserted at the end of a question.
+    pub moves_cursor: bool,
     /// `window/showMessageRequest` may carry actions.
     pub asks: bool,
     /// `window/workDoneProgress/create`.
@@ -50,12 +53,14 @@ impl Capabilities {
         let names = |path: &str| handshake.capability(path).is_some();
         // Helix shows documents (since 23.10) and does not announce it.
         let is_helix = handshake.client_info.name == "helix";
+        let shows_documents = handshake.can("window.showDocument.support");
         Self {
             applies_edits: handshake.can("workspace.applyEdit"),
             // Only `documentChanges` may create, rename and delete files: Neovim names that and not the field.
             versions_edits: handshake.can("workspace.workspaceEdit.documentChanges")
                 || names("workspace.workspaceEdit.resourceOperations"),
-            shows_documents: handshake.can("window.showDocument.support") || is_helix,
+            shows_documents: shows_documents || is_helix,
+            moves_cursor: shows_documents != is_helix,
             asks: names("window.showMessage.messageActionItem"),
             shows_progress: handshake.can("window.workDoneProgress"),
             completes_inline: names("textDocument.inlineCompletion"),
@@ -96,6 +101,9 @@ mod tests {
             Capabilities::of(&serde_json::from_value(handshake).unwrap())
         };
         assert!(of("helix", json!({})).shows_documents);
+        let shows = json!({ "window": { "showDocument": { "support": true } } });
+        assert!(of("helix", json!({})).moves_cursor && !of("helix", shows.clone()).moves_cursor);
+        assert!(of("Neovim", shows).moves_cursor && !of("Eglot", json!({})).moves_cursor);
         assert!(!of("Eglot", json!({})).shows_documents);
         let neovim =
             json!({ "workspace": { "workspaceEdit": { "resourceOperations": ["rename"] } } });

@@ -142,8 +142,13 @@ class Helix(Terminal):
         return (self.project / file).read_text()
 
     def saved(self, file, ready):
-        """Waits until the file on disk is as expected: Helix writes in the background."""
-        self.until(lambda _: ready(self.read(file)), f"saving {file}")
+        """Waits until the file on disk is as expected: Helix writes in the background, and moves the old file away first."""
+
+        def is_saved(_):
+            with contextlib.suppress(FileNotFoundError):
+                return ready(self.read(file))
+
+        self.until(is_saved, f"saving {file}")
 
     def command(self, text):
         """Runs a typable command from normal mode."""

@@ -475,7 +475,7 @@ async fn deliver(chat: ChatFile, connection: Connection, unseen: bool) {
     let follows = documents.is_newest(&chat.uri);
     let encoding = documents.encoding();
     let placed = |document: &Document| {
-        if follows && can.shows_documents {
+        if follows && can.moves_cursor {
             let text = &*document.text;
             let end = if shows_last_line {
                 text
