@@ -262,10 +262,15 @@ pub async fn made(
 ) -> ChangeSet {
     // All at once: each may wait for a silent editor.
     let made = join_all(edits.into_iter().map(async |change| {
-        let now = TextFile::find(workspace, &change.path).await.ok();
-        let now = now.and_then(|file| file.under(&change));
-        let texts = edits::texts(images, &change, TEXT).await;
-        let is_made = now.is_some() && now == texts.map(|(_, after)| after.text);
+        let is_made = if change.after == Entry::Absent {
+            // An editor may still show it.
+            matches!(change.path.try_exists(), Ok(false))
+        } else {
+            let file = TextFile::find(workspace, &change.path).await.ok();
+            let now = file.and_then(|file| file.now);
+            let texts = edits::texts(images, &change, TEXT).await;
+            now.is_some() && now == texts.map(|(_, after)| after.text)
+        };
         (is_made || change.path.is_dir()).then_some(change)
     }));
     ChangeSet {

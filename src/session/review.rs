@@ -41,8 +41,7 @@ impl Changes {
         recorded
     }
 
-    /// Records what a call is about to edit, which may be all that is known of it. A file that goes is not told from one
-    /// that becomes empty, and half of a move would be undone: such a call is left out.
+    /// Records what a call is about to edit, which may be all that is known of it.
     pub async fn announce(
         &mut self,
         id: String,
@@ -52,9 +51,6 @@ impl Changes {
     ) {
         self.take_up_unconfirmed(conversation).await;
         let mut diffs = preview.diffs.clone();
-        if diffs.iter().any(|diff| diff.new_text.is_empty()) {
-            return;
-        }
         diffs.retain(|diff| !diff.is_nothing());
         let (mut files, _told_when_it_is_made) =
             self.checkpoints.edits(&self.workspace, diffs).await;

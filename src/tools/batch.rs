@@ -231,10 +231,13 @@ impl Item {
                 reason: "it does not begin with the lines that the diff removes".to_owned(),
             });
         }
-        context
-            .workspace
-            .propose(&self.path, &Change::Write(String::new()))
-            .await
+        let nothing = Change::Write(String::new());
+        let emptied = context.workspace.propose(&self.path, &nothing).await?;
+        Ok(FileChange {
+            before: Some(file.stored),
+            after: None,
+            ..emptied
+        })
     }
 
     /// What a file keeps when it moves: its text, encoding and permissions.
@@ -338,11 +341,7 @@ fn not_applied(error: &ToolError) -> String {
 fn output(context: &ToolContext, done: &Changed, failure: &str) -> ToolOutput {
     let line = |(path, change): &(WorkspacePath, FileChange)| {
         let name = context.shown(path);
-        let is_removed = change.new_text.is_empty()
-            && change.strategy.is_none()
-            && change.old_text.is_some()
-            && change.failure.is_none();
-        if is_removed {
+        if change.after.is_none() {
             format!("Deleted {name}.\n")
         } else {
             report(&name, change)

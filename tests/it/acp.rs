@@ -182,7 +182,8 @@ fn answer_writing(client: &mut Client, world: &World, id: i64) {
         if message["method"].is_null() {
             return client.close(&message);
         }
-        world.write("a.txt", message["params"]["content"].as_str().unwrap());
+        let [path, text] = ["path", "content"].map(|it| message["params"][it].as_str().unwrap());
+        world.write(path, text);
         client.respond(&message, json!({}));
     }
 }
@@ -242,6 +243,46 @@ fn an_edit_that_is_made_after_its_turn_was_cancelled_or_its_call_has_failed_is_u
         }
         assert_eq!(world.read("a.txt"), "one\n", "{way}");
     }
+}
+
+/// Some of the files of a call may be changed late, others by the next call, and others not at all.
+#[test]
+fn an_edit_beside_a_removal_that_is_made_after_its_call_has_failed_is_undone() {
+    let patch = |id: &str, files: &str| {
+        let patch = format!("*** Begin Patch\n{files}*** End Patch\n");
+        call(id, "apply_patch", json!({ "patch": patch }))
+    };
+    let removal = "*** Delete File: old.txt\n";
+    let all = format!("*** Update File: a.txt\n-one\n+two\n{removal}*** Delete File: kept.txt\n");
+    let second = json!([{ "gate": "made" }, patch("c2", removal)]);
+    let done = json!([{ "text": "Done." }]);
+    let world = World::new(json!([[patch("c1", &all)], second, done]));
+    let files = [
+        ("a.txt", "one\n"),
+        ("old.txt", "old\nlines\n"),
+        ("kept.txt", "kept\n"),
+    ];
+    for (path, text) in files {
+        world.write(path, text);
+    }
+    let (mut client, session) = writing(&world);
+    let id = client.prompt(&session, "change");
+    let write = client.next("fs/write_text_file");
+    let busy = json!({ "code": -32603, "message": "busy" });
+    client.send(&json!({ "id": write["id"], "error": busy }));
+    client.find(|message| message["params"]["update"]["status"] == "failed");
+    world.write("a.txt", "two\n");
+    // Whoever emptied it has not removed it.
+    world.write("kept.txt", "");
+    world.rehearsal().open("made");
+    answer_writing(&mut client, &world, id);
+    assert!(!world.path().join("old.txt").exists());
+    let undo = json!({ "sessionId": session, "action": "undo" });
+    let id = client.ask("_tandem/review", undo);
+    answer_writing(&mut client, &world, id);
+    assert_eq!(world.read("a.txt"), "one\n");
+    assert_eq!(world.read("old.txt"), "old\nlines\n");
+    assert_eq!(world.read("kept.txt"), "");
 }
 
 /// A client may take a while to write, or refuse because of it.

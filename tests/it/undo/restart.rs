@@ -197,3 +197,40 @@ fn what_was_undone_can_be_redone_after_a_restart_until_a_turn_changes_something(
     );
     assert!(is_there("a.rs") && is_there("c.rs"));
 }
+
+/// It may be killed after it removed a file, before it could record that.
+#[test]
+fn files_that_were_removed_and_moved_when_tandem_was_killed_are_there_again_after_an_undo() {
+    let patch = "*** Begin Patch\n*** Delete File: a.rs\n*** Update File: b.rs\n*** Move to: new/c.rs\n\
+                 *** Delete File: empty.rs\n*** Add File: blank.rs\n*** End Patch\n";
+    let world = world(&[call("apply_patch", json!({ "patch": patch }))]);
+    let old = [("a.rs", "\u{feff}a\r\n"), ("b.rs", "b\n"), ("empty.rs", "")];
+    for (path, text) in old {
+        world.write(path, text);
+    }
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    let path = |name: &str| world.path().join(name);
+    assert!(path("new/c.rs").exists() && path("blank.rs").exists() && !path("a.rs").exists());
+    client.end();
+    let journal = world.home().join(format!("state/sessions/{session}.jsonl"));
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let announced = text.find(r#"{"type":"unconfirmed""#).expect(&text);
+    let end = announced + text.split_at(announced).1.find('\n').unwrap() + 1;
+    std::fs::write(&journal, text.split_at(end).0).unwrap();
+
+    let mut client = world.client();
+    client.call(
+        "session/load",
+        json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] }),
+    );
+    let undone = undo(&mut client, &session);
+    for (path, text) in old {
+        assert_eq!(world.read(path), text, "{undone}");
+    }
+    assert!(
+        !path("new").exists() && !path("blank.rs").exists(),
+        "{undone}"
+    );
+}
