@@ -74,65 +74,73 @@ pub(super) async fn commit(
     }
     let _turn = workspace.0.documents.turn(&path.real()).await;
     let mut reason = String::new();
-    let mut last: Option<FileChange> = None;
+    let mut last: Option<Effect> = None;
     for _ in 0..ATTEMPTS {
         let now = Now::look(workspace, path).await?;
+        let is_made = |last: &Effect| *last.outcome.new_text == *now.text();
         // A refused edit may have been applied after all, for example if the document was closed right after it.
-        if let Some(done) = last.take().filter(|last| *last.new_text == *now.text()) {
-            return Ok(done);
-        }
-        let mut effect = Effect::of(workspace, path, change, &now).await?;
-        if now.exists()
-            && *effect.outcome.new_text == *now.text()
-            && effect.change.before == effect.change.after
-        {
-            return Ok(effect.change);
-        }
-        match now
-            .attempt(workspace, path, &effect.outcome, change)
-            .await?
-        {
+        let (mut effect, attempt) = if let Some(made) = last.take().filter(is_made) {
+            (made, Attempt::Done(None))
+        } else {
+            let effect = Effect::of(workspace, path, change, &now).await?;
+            if now.exists()
+                && *effect.outcome.new_text == *now.text()
+                && effect.change.before == effect.change.after
+            {
+                return Ok(effect.change);
+            }
+            let attempt = now.attempt(workspace, path, &effect.outcome, change).await;
+            (effect, attempt?)
+        };
+        let done = &mut effect.change;
+        let is_on_disk = match attempt {
             Attempt::Done(note) => {
+                done.notes.extend(note.map(str::to_owned));
+                // The session knows the new text if it knew the old one or has written all of it.
+                if effect.known == Known::Same
+                    || matches!(change, Change::Write(_))
+                    || done.old_text.is_none()
+                {
+                    workspace.0.seen.read(path, &done.new_text);
+                }
                 if let Place::Document(_) = now.place {
                     // The editor will save it as it is stored.
                     let stored = disk::text(path).await.map(|(_, stored)| stored);
                     let stored = Some(stored.unwrap_or_default());
-                    (effect.change.before, effect.change.after) = (stored, stored);
-                } else if now.is_on_disk(path, &effect.outcome.new_text).await {
-                    workspace
-                        .documents()
-                        .note_written(&path.real(), Some(&effect.outcome.new_text));
+                    (done.before, done.after) = (stored, stored);
+                    false
+                } else {
+                    now.is_on_disk(path, &done.new_text).await
                 }
-                if path.is_protected() {
-                    workspace.0.seen.approved(path, &effect.outcome.new_text);
-                }
-                // The session knows the new text if it knew the old one or has written all of it.
-                if effect.known == Known::Same
-                    || matches!(change, Change::Write(_))
-                    || !now.exists()
-                {
-                    workspace.0.seen.read(path, &effect.outcome.new_text);
-                }
-                effect.change.notes.extend(note.map(str::to_owned));
-                return Ok(effect.change);
             }
             Attempt::Left(left, failure) => {
-                let change = &mut effect.change;
-                let new_folders = change.after.map_or(0, |after| after.new_folders);
-                change.after = Some(Stored {
+                let new_folders = done.after.map_or(0, |after| after.new_folders);
+                done.after = Some(Stored {
                     new_folders,
                     ..left.stored
                 });
-                (change.new_text, change.lines) = (left.text, Vec::new());
+                (done.new_text, done.lines) = (left.text, Vec::new());
                 if failure.is_none() {
-                    change.notes.push(LEFT.to_owned());
+                    done.notes.push(LEFT.to_owned());
                 }
-                change.failure = failure;
-                return Ok(effect.change);
+                done.failure = failure;
+                true
             }
-            Attempt::Again(why) => reason = why,
+            Attempt::Again(why) => {
+                (reason, last) = (why, Some(effect));
+                continue;
+            }
+        };
+        if done.failure.is_none() {
+            if is_on_disk {
+                let written = Some(&done.new_text);
+                workspace.documents().note_written(&path.real(), written);
+            }
+            if path.is_protected() {
+                workspace.0.seen.approved(path, &done.new_text);
+            }
         }
-        last = Some(effect.change);
+        return Ok(effect.change);
     }
     Err(FileError::Editor(path.display(), reason))
 }

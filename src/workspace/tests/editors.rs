@@ -619,6 +619,54 @@ async fn encodings_survive_a_utf8_only_acp_client() {
     assert_eq!(fixture.bytes("latin1"), b"\xe9\xe9\n");
 }
 
+/// Saves an edit in its own way, then closes the document, if there is one, and refuses the edit.
+struct Formatter(Documents);
+
+impl Editor for Formatter {
+    fn apply(&self, edit: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {
+        let path = url::Url::parse(&edit.uri).unwrap().to_file_path().unwrap();
+        std::fs::write(path, "x = 1\nb\n").unwrap();
+        self.0.close(&edit.uri);
+        async { Ok(Applied::Refused("it is closed".to_owned())) }.boxed()
+    }
+
+    fn write<'a>(
+        &'a self,
+        path: &'a Path,
+        text: &'a str,
+    ) -> BoxFuture<'a, Option<Result<(), EditorError>>> {
+        std::fs::write(path, text.replace("  ", " ")).unwrap();
+        async { Some(Ok(())) }.boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_editor_makes_of_an_edit_counts_as_that_edit() {
+    for (is_open, new) in [(false, "x  =  1"), (true, "x = 1")] {
+        let fixture = Fixture::new();
+        fixture.write(".envrc", "a\nb\n");
+        let documents = Documents::new(Encoding::Utf16);
+        let workspace = fixture.edited(documents.clone(), Arc::new(Formatter(documents.clone())));
+        if is_open {
+            documents.open(&fixture.uri(".envrc"), 1, "text", "a\nb\n");
+        }
+        let path = workspace.resolve(".envrc").unwrap();
+        read(&workspace, ".envrc").await.unwrap();
+        let written = documents.watch_writes();
+        workspace.propose(&path, &edit("a", new)).await.unwrap();
+        let done = commit(&workspace, ".envrc", &edit("a", new)).await.unwrap();
+        assert_eq!(&*done.new_text, "x = 1\nb\n");
+        assert!(
+            workspace.is_approved(&path.real(), &Texts::new()),
+            "{is_open}"
+        );
+        assert_eq!(written.take()[&path.real()].as_deref(), Some("x = 1\nb\n"));
+        // What was formatted has to be read first.
+        let next = commit(&workspace, ".envrc", &write("all\n")).await;
+        assert_eq!(next.is_ok(), is_open, "{next:?}");
+    }
+}
+
 #[test]
 fn full_texts_out_of_order_end_with_the_newest() {
     let fixture = Fixture::new();
