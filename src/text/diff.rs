@@ -95,7 +95,8 @@ pub fn has_lines_of(text: &str, old: &str) -> bool {
     line_hunks(old, text).iter().all(|hunk| hunk.old.is_empty())
 }
 
-/// The hunks of whole lines that turn `old` into `new`, in order, with at least one line between two of them.
+/// The hunks of whole lines that turn `old` into `new`, in order, with at least one line between two of them. What is only
+/// added or removed is as far down as it can be.
 pub fn line_hunks(old: &str, new: &str) -> Vec<LineHunk> {
     let middle = Middle::of(old, new);
     let diff = middle.diff();
@@ -126,7 +127,48 @@ pub fn line_hunks(old: &str, new: &str) -> Vec<LineHunk> {
             }),
         }
     }
+    slide(old, new, &mut hunks);
     hunks
+}
+
+/// Moves what is only added or removed as far down as equal lines allow, as Git does. A change that fits in several places
+/// is then always found in the same one, and the end of a function stays with its beginning.
+fn slide(old: &str, new: &str, hunks: &mut [LineHunk]) {
+    let (mut old_end, mut new_end) = (old.len(), new.len());
+    for hunk in hunks.iter_mut().rev() {
+        let changed = match (hunk.old.is_empty(), hunk.new.is_empty()) {
+            (true, _) => new.get(hunk.new.start..new_end),
+            (_, true) => old.get(hunk.old.start..old_end),
+            _ => None,
+        };
+        let changed = changed.unwrap_or_default();
+        let below = changed
+            .get(hunk.old.len() + hunk.new.len()..)
+            .unwrap_or_default();
+        // One line stays between this hunk and the next.
+        let is_last = old_end == old.len() && new_end == new.len();
+        let most = below.len().saturating_sub(usize::from(!is_last));
+        let (mut bytes, mut lines) = (0, 0);
+        for (first, next) in changed
+            .split_inclusive('\n')
+            .zip(below.split_inclusive('\n'))
+        {
+            if first != next || bytes + next.len() > most {
+                break;
+            }
+            bytes += next.len();
+            lines += 1;
+        }
+        for (range, down) in [
+            (&mut hunk.old, bytes),
+            (&mut hunk.new, bytes),
+            (&mut hunk.old_lines, lines),
+            (&mut hunk.new_lines, lines),
+        ] {
+            *range = range.start + down..range.end + down;
+        }
+        (old_end, new_end) = (hunk.old.start, hunk.new.start);
+    }
 }
 
 /// `text` with `hunks` applied; they must be in order and must not overlap.

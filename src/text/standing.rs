@@ -4,6 +4,7 @@
 //! A line counts as somebody else's when it differs between the text right after the change and the current text. Undo
 //! never touches such a line.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::diff::{Hunk, LineHunk, line_breaks, line_hunks, patched};
@@ -30,8 +31,16 @@ pub struct Standing {
     pub touched: Vec<Range<usize>>,
 }
 
-/// How many parts are looked at one by one, at the price of two comparisons each.
-const ONE_BY_ONE: usize = 32;
+/// The hunks of the change from `before` to `after`. The comparison begins at `after`, as the one that finds what others
+/// changed since: of several equal lines, both then pair the same ones, and what somebody has undone is found as such.
+fn change(before: &str, after: &str) -> impl Iterator<Item = LineHunk> {
+    line_hunks(after, before).into_iter().map(|back| LineHunk {
+        old: back.new,
+        new: back.old,
+        old_lines: back.new_lines,
+        new_lines: back.old_lines,
+    })
+}
 
 /// The parts of the change from `before` to `after` that are still in `now`.
 pub fn standing(before: &str, after: &str, now: &str) -> Standing {
@@ -42,7 +51,7 @@ pub fn standing(before: &str, after: &str, now: &str) -> Standing {
         line_hunks(before, now)
     };
     let mut standing = Standing::default();
-    for hunk in line_hunks(before, after) {
+    for hunk in change(before, after) {
         let touching: Vec<_> = since
             .iter()
             .filter(|change| touches(&change.old, &hunk.new))
@@ -66,83 +75,55 @@ pub fn standing(before: &str, after: &str, now: &str) -> Standing {
     }
     standing.touched.dedup();
     if !since.is_empty() {
-        standing.pieces = nearing(before, after, now, standing.pieces, &left);
+        standing.keep_moved_lines(before, after, now);
     }
     standing
 }
 
 /// Whether the change from `before` to `after` is still whole in `now`.
 pub fn is_untouched(before: &str, after: &str, now: &str) -> bool {
-    let (hunks, since) = (line_hunks(before, after), line_hunks(after, now));
-    let is_touched = |hunk: &LineHunk| since.iter().any(|change| touches(&change.old, &hunk.new));
-    !hunks.iter().any(is_touched)
-}
-
-/// The pieces that bring `now` nearer to `before`, from which it differs by `left`. Of several equal lines, two
-/// comparisons can pair different ones: a piece may seem to be there although somebody has undone it.
-fn nearing(
-    before: &str,
-    after: &str,
-    now: &str,
-    pieces: Vec<Piece>,
-    left: &[LineHunk],
-) -> Vec<Piece> {
-    let size = |hunks: &[LineHunk]| -> usize {
-        let lines = |hunk: &LineHunk| hunk.old_lines.len() + hunk.new_lines.len();
-        hunks.iter().map(lines).sum()
-    };
-    let without = |pieces: &[Piece]| size(&line_hunks(before, &undone(before, now, pieces)));
-    let lines =
-        |text: &str, range: &Range<usize>| line_count(text.get(range.clone()).unwrap_or_default());
-    let all = |piece: &Piece| lines(before, &piece.old) + lines(now, &piece.now);
-    let far = size(left);
-    if without(&pieces) + pieces.iter().map(all).sum::<usize>() == far {
-        return pieces;
-    }
-    let is_few = pieces.len() <= ONE_BY_ONE;
-    let rest = |piece: Piece| {
-        let at = |part: &Piece| piece.line + line_breaks(after, piece.new.start..part.new.start);
-        let parts = left.iter().filter_map(|change| piece.within(change));
-        let parts: Vec<_> = parts
-            .map(|part| Piece {
-                line: at(&part),
-                ..part
-            })
-            .collect();
-        if is_few {
-            let rest = without(std::slice::from_ref(&piece));
-            if rest < far && rest <= without(&parts) {
-                return vec![piece];
-            }
-        }
-        parts
-    };
-    pieces.into_iter().flat_map(rest).collect()
-}
-
-impl Piece {
-    /// The part of it that is in a change from the text before to the current one.
-    fn within(&self, change: &LineHunk) -> Option<Self> {
-        let part = |range: &Range<usize>, of: &Range<usize>| {
-            let at = |at: usize| at.clamp(of.start, of.end).clamp(range.start, range.end);
-            at(range.start)..at(range.end)
-        };
-        let (old, now) = (part(&self.old, &change.old), part(&self.now, &change.new));
-        let is_elsewhere = change.new.end < self.now.start || self.now.end < change.new.start;
-        if now.is_empty() && is_elsewhere {
-            return None;
-        }
-        let new = |at: usize| self.new.start + at - self.now.start;
-        (!old.is_empty() || !now.is_empty()).then(|| Self {
-            new: new(now.start)..new(now.end),
-            old,
-            now,
-            line: self.line,
-        })
-    }
+    let since = line_hunks(after, now);
+    !change(before, after).any(|hunk| since.iter().any(|change| touches(&change.old, &hunk.new)))
 }
 
 impl Standing {
+    /// Leaves out pieces that would remove a line which was there before and which nobody has removed since. Such a piece
+    /// is half of a move: its other half, which would bring the line back, is not standing any more.
+    fn keep_moved_lines(&mut self, before: &str, after: &str, now: &str) {
+        let undone = undone(before, now, &self.pieces);
+        // How many of each line the result has more than it must.
+        let mut spare = counts(&undone);
+        let (after, now_has) = (counts(after), counts(now));
+        for (line, had) in counts(before) {
+            let has = now_has.get(line).copied().unwrap_or(0);
+            let gone = after.get(line).copied().unwrap_or(0) - has;
+            *spare.entry(line).or_insert(0) -= has.min(had - gone.max(0)).max(0);
+        }
+        let removed = |piece: &Piece| now.get(piece.now.clone()).unwrap_or_default().lines();
+        let restored = |piece: &Piece| before.get(piece.old.clone()).unwrap_or_default().lines();
+        let Self { pieces, touched } = self;
+        let mut is_settled = false;
+        while !is_settled {
+            is_settled = true;
+            pieces.retain(|piece| {
+                let is_lost = |line| spare.get(line).is_some_and(|&spare| spare < 0);
+                if !removed(piece).any(is_lost) {
+                    return true;
+                }
+                for line in removed(piece) {
+                    *spare.entry(line).or_insert(0) += 1;
+                }
+                for line in restored(piece) {
+                    *spare.entry(line).or_insert(0) -= 1;
+                }
+                touched.push(piece.now.clone());
+                is_settled = false;
+                false
+            });
+        }
+        touched.sort_unstable_by_key(|bytes| bytes.start);
+    }
+
     /// `now` with every piece undone, and the lines of the result that others wrote into the change, counted from 0.
     pub fn undone(&self, before: &str, now: &str) -> (String, Vec<Range<usize>>) {
         let text = undone(before, now, &self.pieces);
@@ -294,6 +275,15 @@ fn moved(bytes: &Range<usize>, changes: &[LineHunk]) -> Range<usize> {
     bytes.start + grown - shrunk..bytes.end + grown - shrunk
 }
 
+/// How often a text has each line. Blank ones are not worth keeping.
+fn counts(text: &str) -> HashMap<&str, isize> {
+    let mut counts = HashMap::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        *counts.entry(line).or_insert(0) += 1;
+    }
+    counts
+}
+
 fn line_count(text: &str) -> usize {
     line_breaks(text, 0..text.len()) + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
@@ -416,8 +406,60 @@ mod tests {
         let restored = |before: &str, after: &str| check(before, after, before, before, None);
         restored("\na\nb\n\n\n", "\n\na\n\n");
         restored("\na\nc\n\nc\n\nc\n", "\na\n\n\nc\n\n\nc\n");
-        check("a\n", "b\n", "b\na\n", "a\n", None);
-        check("b\na\n", "M\n", "b\nM\n", "b\na\n", None);
+    }
+
+    #[test]
+    fn an_end_stays_with_its_beginning() {
+        let [one, two, added] =
+            ["one", "two", "added"].map(|name| format!("fn {name}() {{\n    {name};\n}}\n\n"));
+        check(
+            &format!("{one}{two}"),
+            &format!("{one}{added}{two}"),
+            &format!("{one}{added}"),
+            &one,
+            None,
+        );
+    }
+
+    #[test]
+    fn moved_lines_are_never_removed() {
+        check(
+            "one\n\ntwo\n",
+            "two\n\none\n",
+            "two\n\none\n\nmine\n",
+            "one\n\ntwo\n\nmine\n",
+            None,
+        );
+        assert_eq!(undo("b\na\n", "a\nb\nm\n", "a\nb\n").0, "a\nb\n");
+    }
+
+    /// Texts as functions: `b` were there before, `m` are the model's, `p` the person's.
+    fn functions() -> impl Strategy<Value = [Vec<String>; 3]> {
+        let function =
+            |who: char, number: usize| format!("fn {who}{number}() {{\n    {who}{number};\n}}\n\n");
+        let steps = || vec((0..3_usize, 0..9_usize, 0..9_usize), 1..3);
+        (1..6_usize, steps(), steps()).prop_map(move |(count, model, person)| {
+            let before: Vec<_> = (0..count).map(|number| function('b', number)).collect();
+            let change = |functions: &[String], steps: &[(usize, usize, usize)], who| {
+                let mut functions = functions.to_vec();
+                for (number, &(what, from, to)) in steps.iter().enumerate() {
+                    let from = from % functions.len().max(1);
+                    let one = match (what, functions.get(from)) {
+                        (0, _) | (_, None) => function(who, number),
+                        (1, Some(one)) if who == 'p' && one.starts_with("fn b") => {
+                            functions.remove(from);
+                            continue;
+                        }
+                        _ => functions.remove(from),
+                    };
+                    functions.insert(to % (functions.len() + 1), one);
+                }
+                functions
+            };
+            let after = change(&before, &model, 'm');
+            let now = change(&after, &person, 'p');
+            [before, after, now]
+        })
     }
 
     /// Lines that are somebody's: `b` were there before, `m` are the model's, `p` the person's.
@@ -478,6 +520,15 @@ mod tests {
             }
             // And back again.
             prop_assert_eq!(undo(&now, &undone, &undone), (now, Vec::new()));
+        }
+
+        #[test]
+        fn functions_stay_whole([before, after, now] in functions()) {
+            let undone = undo(&before.concat(), &after.concat(), &now.concat()).0;
+            let kept = now.iter().filter(|one| before.contains(one) || one.starts_with("fn p"));
+            for line in kept.flat_map(|one| one.lines().take(2)) {
+                prop_assert!(undone.lines().any(|left| left == line), "{line} is lost:\n{undone}");
+            }
         }
 
         #[test]

@@ -373,6 +373,8 @@ fn what_a_formatter_makes_of_an_edit_is_undone_and_what_a_person_saves_instead_s
     check("import os\n\n\ndef b\n", edit, left, false);
     let edit = ("g();", "f('A', 'B')\ng()");
     check("g();\n", edit, "f(\n  \"a\",\n  \"b\",\n);\ng();\n", false);
+    let left = "import m\n\nfunc f() {\n\tg()\n}\n";
+    check("\nfunc f() {\n\tg()\n", ("\tg()", "\tg()\n}"), left, false);
     // No word of it is new to the file.
     let edit = ("f(b);", "f(a);\nf(b)");
     check("f(a);\nf(b);\n", edit, "f(a);\nf(a);\nf(b);\n", false);

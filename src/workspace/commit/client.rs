@@ -80,7 +80,7 @@ fn is_without_edit(found: &str, old: &str, new: &str) -> bool {
     if !has_lines_of(found, old) {
         return false;
     }
-    let [found, before, after] = [found, old, new].map(|text| {
+    let [left, before, after] = [found, old, new].map(|text| {
         let mut counts = HashMap::new();
         for word in words(text) {
             *counts.entry(word).or_insert(0) += 1;
@@ -94,9 +94,12 @@ fn is_without_edit(found: &str, old: &str, new: &str) -> bool {
     match added.iter().map(|word| count(&before, word)).min() {
         Some(rarest) => added
             .iter()
-            .all(|word| count(&before, word) > rarest || count(&found, word) <= rarest),
+            .all(|word| count(&before, word) > rarest || count(&left, word) <= rarest),
         // It removes words, or changes only punctuation: a formatter adds no words to that.
-        None => !has_lines_of(new, old) || found.values().sum::<i32>() > before.values().sum(),
+        None => {
+            let has_more = || left.values().sum::<i32>() > before.values().sum();
+            !has_lines_of(new, old) || !has_lines_of(found, new) && has_more()
+        }
     }
 }
 
