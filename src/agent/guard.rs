@@ -4,9 +4,11 @@ use std::collections::HashSet;
 use std::collections::hash_map::DefaultHasher;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use super::schedule::Outcome;
-use crate::model::ToolCall;
+use crate::model::{Arguments, ToolCall};
+use crate::tools::{self, Tool};
 
 /// How often the same round (or pair of rounds, or words) may occur before the person is asked.
 const MAX_REPEATS: u32 = 4;
@@ -46,8 +48,15 @@ impl fmt::Display for Loop {
 }
 
 impl Guard {
-    /// Records an answer with its results; returns the loop once it has occurred too often.
-    pub fn note(&mut self, words: &str, calls: &[ToolCall], outcomes: &[Outcome]) -> Option<Loop> {
+    /// Records an answer with its results; returns the loop once it has occurred too often. What a call's tool takes no
+    /// notice of, such as an explanation, makes it no other call.
+    pub fn note(
+        &mut self,
+        words: &str,
+        calls: &[ToolCall],
+        outcomes: &[Outcome],
+        tools: &[Arc<dyn Tool>],
+    ) -> Option<Loop> {
         let results = outcomes
             .iter()
             .map(|outcome| hash(&timeless(&outcome.result.content)));
@@ -56,7 +65,16 @@ impl Guard {
             let mut hasher = DefaultHasher::new();
             for (call, result) in calls.iter().zip(&results) {
                 call.name.hash(&mut hasher);
-                format!("{:?}", call.arguments).hash(&mut hasher);
+                let taken = match &call.arguments {
+                    Arguments::Object(fields) => {
+                        tools::resolve(tools, &call.name, fields.clone().into()).ok()
+                    }
+                    Arguments::Unparsable(_) => None,
+                };
+                match taken {
+                    Some(call) => call.as_taken().to_string().hash(&mut hasher),
+                    None => format!("{:?}", call.arguments).hash(&mut hasher),
+                }
                 result.hash(&mut hasher);
             }
             hasher.finish()
@@ -133,7 +151,6 @@ impl Track {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Arguments;
     use crate::tools::ToolOutput;
     use std::time::Duration;
 
@@ -162,7 +179,7 @@ mod tests {
                     ran: Duration::ZERO,
                 };
                 guard
-                    .note(text, &[call], &[outcome])
+                    .note(text, &[call], &[outcome], &[])
                     .map(|found| (index, found.kind))
             })
     }

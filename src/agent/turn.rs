@@ -346,9 +346,8 @@ impl State {
         self.count(&outcomes);
         self.nudges.note(&outcomes);
         self.ending.note(&outcomes, &self.turn.context.workspace);
-        let repeated = self
-            .guard
-            .note(said(self.answer.as_deref()), &calls, &outcomes);
+        let words = said(self.answer.as_deref());
+        let repeated = self.guard.note(words, &calls, &outcomes, &self.turn.tools);
         let tool_calls = outcomes.len();
         let tool_name = outcomes
             .last()

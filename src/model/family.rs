@@ -82,7 +82,12 @@ pub(super) fn plain(name: &str) -> String {
         'p' if at > 0 && is_digit(letters.get(at - 1)) && is_digit(letters.get(at + 1)) => '-',
         c => c,
     });
-    dashed.collect()
+    let name: String = dashed.collect();
+    // Kimi's coding plan leaves the maker out; K2 Think is another vendor's.
+    match name.as_bytes() {
+        [b'k', b'3'..=b'9', ..] => format!("kimi-{name}"),
+        _ => name,
+    }
 }
 
 impl Known {
@@ -95,8 +100,6 @@ impl Known {
         let family = match (name.get(..1), version) {
             _ if let Some((_, family)) = mark => *family,
             (Some("o"), Some(_)) if is_numbered(&name) => Family::OSeries,
-            // K2 Think is another vendor's.
-            (Some("k"), Some((3.., _))) if is_numbered(&name) => Family::Kimi,
             _ => Family::Other,
         };
         Self { family, version }

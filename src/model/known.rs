@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use super::catalog::ModelInfo;
-use super::family::{self, Family, Known};
+use super::family;
 use crate::domain::{LongRequests, Prices};
 
 /// The facts, dated; `known/update` makes it.
@@ -33,12 +33,6 @@ pub fn find(name: &str) -> Option<ModelInfo> {
     let newest = of_line.max_by_key(|((_, since), _)| *since);
     let family = || {
         let plain = family::plain(name);
-        let is_bare = Known::by_name(name).family == Family::Kimi && plain.starts_with('k');
-        let plain = if is_bare {
-            format!("kimi-{plain}")
-        } else {
-            plain
-        };
         rows().find(|row| {
             let line = row.split_once('*').map(|(line, _)| line);
             line.is_some_and(|line| plain.starts_with(line))
@@ -81,10 +75,8 @@ fn line(name: &str) -> Line {
     let words: Vec<&str> = plain.split('-').collect();
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
     let is_snapshot = |word: &str| {
-        matches!(
-            word,
-            "0" | "latest" | "preview" | "exp" | "customtools" | "v2"
-        ) || is_number(word) && word.len() > 2
+        matches!(word, "latest" | "preview" | "exp" | "customtools" | "v2")
+            || is_number(word) && word.len() > 2
     };
     let mut ends = (1..words.len()).filter(|end| {
         let (first, rest) = words
@@ -203,6 +195,7 @@ mod tests {
         check("ft:gpt-4.1-mini:acme::x1", 1_047_576, None);
         check("gemini-4-argon", 1_048_576, Some(4.0));
         // The coding plan has names of its own.
+        check("k3", 1_048_576, Some(3.0));
         check("k3-256k", 262_144, None);
         check("openai/gpt-oss-120b", 131_072, None);
         assert_eq!(find("scripted"), None);

@@ -69,7 +69,7 @@ impl Provider {
     pub fn larger_window(&self) -> &'static str {
         match self.endpoint().provider.as_str() {
             "ollama" => {
-                "start Ollama with a larger one: `OLLAMA_CONTEXT_LENGTH=64000 ollama serve`"
+                "start Ollama with a larger one: `OLLAMA_CONTEXT_LENGTH=64000 ollama serve`; if the model sets its own `num_ctx`, raise that"
             }
             "lmstudio" => "load the model in LM Studio with a context length of 64000",
             "llamacpp" => "start llama-server with `-c 65536`",

@@ -421,9 +421,9 @@ fn opened(text: &str) -> Option<(&'static str, &str)> {
     }
 }
 
-/// Whether a mark is a token, which occurs in no prose, rather than a tag.
+/// Whether a mark is a token, which occurs in no prose, rather than a tag or a label (`✿FUNCTION✿:`).
 pub(crate) fn is_token(mark: &str) -> bool {
-    tag(mark).is_none()
+    tag(mark).is_none() && !mark.ends_with(':')
 }
 
 /// Whether a text begins with a tag whose spelling occurs in no prose: with bars, or with tokens for its brackets.

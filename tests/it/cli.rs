@@ -159,7 +159,9 @@ fn a_failed_turn_is_an_error_event_before_done_and_exit_code_one() {
 
 #[test]
 fn a_looping_turn_ends_without_a_user() {
-    let round = |n: u32| json!([call(&format!("c{n}"), "glob", json!({ "pattern": "*.x" }))]);
+    // Nothing looks at why a call is made.
+    let why = |n: u32| json!({ "pattern": "*.x", "explanation": format!("attempt {n}") });
+    let round = |n: u32| json!([call(&format!("c{n}"), "glob", why(n))]);
     let world = World::new((0..9).map(round).collect());
     let output = world.run(&["run", "--json", "look"]);
     assert_eq!(output.code, Some(0), "{}", output.stderr);

@@ -120,7 +120,11 @@ fn local_windows_are_read_and_small_ones_reported_once() {
     }
     notice(
         &mut client,
-        &["4096", "OLLAMA_CONTEXT_LENGTH=64000 ollama serve"],
+        &[
+            "4096",
+            "OLLAMA_CONTEXT_LENGTH=64000 ollama serve",
+            "`num_ctx`",
+        ],
     );
     let again = client
         .seen

@@ -235,6 +235,7 @@ fn a_text_call_in_an_example_is_text() {
         "a < b [c]",
         "Action: edit\nOwner: Ann",
         "Action:\nWe read it.",
+        "Old Qwen wrote ✿FUNCTION✿: read_file and ✿ARGS✿: {\"path\": \"a.py\"} in a row.",
         "Action: read_file",
         "```\nAction: read_file\nAction Input: {\"path\": \"a.py\"}\n```\nis ReAct.",
     ] {

@@ -215,17 +215,25 @@ impl Context<'_> {
         (!self.anchors.is_empty()).then_some(within)
     }
 
-    /// The end of the only line `anchor` in a range, and the end of its block.
+    /// The end of the only line `anchor` in a range, or else of the only one that begins with it (`class B:`), and the
+    /// end of its block.
     fn line(&self, anchor: &str, within: Range<usize>) -> Option<Range<usize>> {
-        let mut at = within.start;
-        let mut found = ended_lines(self.text.get(within)?).filter_map(|(line, ending)| {
-            at += line.len() + ending.len();
-            (line.trim() == anchor).then(|| at..self.block(line, at))
-        });
-        let (Some(one), None) = (found.next(), found.next()) else {
-            return None;
+        let text = self.text.get(within.clone())?;
+        let is_more = |rest: &str| {
+            // What such a line opens goes on in the next one.
+            !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+                && !rest.ends_with(['(', ','])
         };
-        Some(one)
+        [false, true].into_iter().find_map(|may_be_longer| {
+            let mut at = within.start;
+            let mut found = ended_lines(text).filter_map(|(line, ending)| {
+                at += line.len() + ending.len();
+                let rest = line.trim().strip_prefix(anchor)?;
+                (rest.is_empty() || may_be_longer && is_more(rest))
+                    .then(|| at..self.block(line, at))
+            });
+            found.next().filter(|_| found.next().is_none())
+        })
     }
 
     /// The end of the lines from `at` on that are indented more than `line`.

@@ -337,6 +337,17 @@ fn patch_chunks_match_whole_lines() {
         "@@ def f():\n+    b\n",
         "def f():\n    b\n    a\n",
     );
+    // Anchors as OpenAI's instructions write them.
+    check_patch(
+        "class A(X):\n  def f():\n    x\nclass B(X):\n  def f():\n    x\n",
+        "@@ class B\n@@   def f\n-    x\n+    y\n",
+        "class A(X):\n  def f():\n    x\nclass B(X):\n  def f():\n    y\n",
+    );
+    check_patch(
+        "def f(\n  a,\n):\n",
+        "@@ def f\n+  b\n",
+        "def f(\n  a,\n):\n",
+    );
     // Ambiguous: refused.
     check_patch("x\nx\n", "@@\n-x\n+y\n", "x\nx\n");
     check_patch(
