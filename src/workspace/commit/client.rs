@@ -90,16 +90,14 @@ fn is_without_edit(found: &str, old: &str, new: &str) -> bool {
     let count = |words: &HashMap<String, i32>, word: &String| words.get(word).copied().unwrap_or(0);
     let is_added = |word: &&String| count(&after, word) > count(&before, word);
     let added: Vec<_> = after.keys().filter(is_added).collect();
+    let size = |words: &HashMap<String, i32>| words.values().sum::<i32>();
     // Somebody else may use a common word, too.
     match added.iter().map(|word| count(&before, word)).min() {
         Some(rarest) => added
             .iter()
             .all(|word| count(&before, word) > rarest || count(&left, word) <= rarest),
-        // It removes words, or changes only punctuation: a formatter adds no words to that.
-        None => {
-            let has_more = || left.values().sum::<i32>() > before.values().sum();
-            !has_lines_of(new, old) || !has_lines_of(found, new) && has_more()
-        }
+        // It removes words, or changes only punctuation: a formatter adds no words to that, unless to the whole of it.
+        None => !has_lines_of(new, old) || !has_lines_of(found, new) && size(&left) > size(&before),
     }
 }
 
