@@ -27,7 +27,7 @@ pub struct Piece {
 pub struct Standing {
     /// The parts that are still there, in order.
     pub pieces: Vec<Piece>,
-    /// The bytes of the current text that others wrote over or into the change, in order.
+    /// The bytes of the current text that others wrote over or into the change, or that must stay because of it; in order.
     pub touched: Vec<Range<usize>>,
 }
 
@@ -88,13 +88,16 @@ pub fn is_untouched(before: &str, after: &str, now: &str) -> bool {
 
 impl Standing {
     /// Leaves out pieces that would remove a line which was there before and which nobody has removed since. Such a piece
-    /// is half of a move: its other half, which would bring the line back, is not standing any more.
+    /// is half of a move: its other half, which would bring the line back, is not standing any more. Only of a line that was
+    /// there once and has words is it certain which one it is.
     fn keep_moved_lines(&mut self, before: &str, after: &str, now: &str) {
         let undone = undone(before, now, &self.pieces);
         // How many of each line the result has more than it must.
         let mut spare = counts(&undone);
         let (after, now_has) = (counts(after), counts(now));
-        for (line, had) in counts(before) {
+        let is_certain =
+            |&(line, had): &(&str, isize)| had == 1 && line.contains(char::is_alphanumeric);
+        for (line, had) in counts(before).into_iter().filter(is_certain) {
             let has = now_has.get(line).copied().unwrap_or(0);
             let gone = after.get(line).copied().unwrap_or(0) - has;
             *spare.entry(line).or_insert(0) -= has.min(had - gone.max(0)).max(0);
@@ -275,10 +278,10 @@ fn moved(bytes: &Range<usize>, changes: &[LineHunk]) -> Range<usize> {
     bytes.start + grown - shrunk..bytes.end + grown - shrunk
 }
 
-/// How often a text has each line. Blank ones are not worth keeping.
+/// How often a text has each line.
 fn counts(text: &str) -> HashMap<&str, isize> {
     let mut counts = HashMap::new();
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+    for line in text.lines() {
         *counts.entry(line).or_insert(0) += 1;
     }
     counts
@@ -418,6 +421,17 @@ mod tests {
             &format!("{one}{added}"),
             &one,
             None,
+        );
+    }
+
+    #[test]
+    fn an_added_line_is_not_taken_for_a_moved_one() {
+        check(
+            "f {\n  if x {\n    a\n  }\n}\n\ng {\n  b\n}\n",
+            "f {\n  a\n}\n\ng {\n  b\n  if y {\n    m\n  }\n}\n",
+            "f {\n  p\n}\n\ng {\n  b\n  if y {\n    m\n  }\n}\n",
+            "f {\n  p\n}\n\ng {\n  b\n}\n",
+            Some(1..2),
         );
     }
 

@@ -132,12 +132,15 @@ pub(super) async fn commit(
             }
         };
         if done.failure.is_none() {
-            if is_on_disk {
-                let written = Some(&done.new_text);
-                workspace.documents().note_written(&path.real(), written);
-            }
+            let mut written = &done.new_text;
             if path.is_protected() {
-                workspace.0.seen.approved(path, &done.new_text);
+                // The person has seen this text, and not what somebody makes of it.
+                written = &effect.outcome.new_text;
+                workspace.0.seen.approved(path, written);
+            }
+            if is_on_disk {
+                let listeners = workspace.documents();
+                listeners.note_written(&path.real(), Some(written));
             }
         }
         return Ok(effect.change);

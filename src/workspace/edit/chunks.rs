@@ -215,24 +215,21 @@ impl Context<'_> {
         (!self.anchors.is_empty()).then_some(within)
     }
 
-    /// The end of the only line `anchor` in a range, or else of the only one that begins with it (`class B:`), and the
-    /// end of its block.
+    /// The end of the only line `anchor` in a range, or else of the only one that begins with it and opens a block
+    /// (`class B:`), and the end of its block.
     fn line(&self, anchor: &str, within: Range<usize>) -> Option<Range<usize>> {
         let text = self.text.get(within.clone())?;
-        let is_more = |rest: &str| {
-            // What such a line opens goes on in the next one.
-            !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
-                && !rest.ends_with(['(', ','])
-        };
-        [false, true].into_iter().find_map(|may_be_longer| {
+        let goes_on = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        [false, true].into_iter().find_map(|may_go_on| {
             let mut at = within.start;
             let mut found = ended_lines(text).filter_map(|(line, ending)| {
                 at += line.len() + ending.len();
                 let rest = line.trim().strip_prefix(anchor)?;
-                (rest.is_empty() || may_be_longer && is_more(rest))
-                    .then(|| at..self.block(line, at))
+                let is_found = rest.is_empty() || may_go_on && goes_on(rest);
+                is_found.then(|| (rest, at..self.block(line, at)))
             });
-            found.next().filter(|_| found.next().is_none())
+            let (rest, one) = found.next().filter(|_| found.next().is_none())?;
+            (rest.is_empty() || rest.ends_with([':', '{'])).then_some(one)
         })
     }
 

@@ -343,11 +343,14 @@ fn patch_chunks_match_whole_lines() {
         "@@ class B\n@@   def f\n-    x\n+    y\n",
         "class A(X):\n  def f():\n    x\nclass B(X):\n  def f():\n    y\n",
     );
-    check_patch(
+    for text in [
         "def f(\n  a,\n):\n",
-        "@@ def f\n+  b\n",
-        "def f(\n  a,\n):\n",
-    );
+        "def f of old\ndef f(\n  a,\n):\n",
+        "def f (a);\ndef f (\n  a\n) {\n",
+        "def f : X\n{\n}\n",
+    ] {
+        check_patch(text, "@@ def f\n+  b\n", text);
+    }
     // Ambiguous: refused.
     check_patch("x\nx\n", "@@\n-x\n+y\n", "x\nx\n");
     check_patch(
