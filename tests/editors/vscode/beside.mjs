@@ -210,6 +210,8 @@ export function besideChecks({ bench, model, settings, picture }) {
     await page.keyboard.press("Tab");
     await line("area = sideLength * sideLength").waitFor();
     await line("area = side * side").waitFor({ state: "detached" });
+    await bench.command("File: Save"); // in other checks, commands would save it
+    await page.locator(".tab.dirty").waitFor({ state: "detached" });
     // Typing in other checks gets no completions: the request would consume a reply of their scripts.
     bench.write(".config/tandem/config.toml", "");
     await restartedWith(settings);
