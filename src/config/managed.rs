@@ -1,7 +1,7 @@
 //! The administrator's configuration, `/etc/tandem/config.toml` or `%ProgramData%\tandem\config.toml`. It is read last and
 //! only restricts: `mode` is the widest one a session may have, limits are the highest, and `ask` and `deny` are added.
 //!
-//! It fails closed: while anything in it cannot be read, every change requires approval.
+//! It fails closed: while anything in it cannot be read, every call requires approval.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub(super) struct Managed {
     pub layer: Layer,
     /// The widest mode of any session.
     pub widest: Mode,
-    /// Whether no rule allows anything, because a restriction may be missing.
+    /// Whether a restriction may be missing.
     pub is_broken: bool,
 }
 

@@ -55,6 +55,8 @@ pub struct Settings {
     pub mode: Mode,
     /// The widest mode a session may be put in.
     pub widest_mode: Mode,
+    /// Whether restrictions may be missing because of a mistake: until it is corrected, every call requires approval.
+    pub lacks_restrictions: bool,
     /// Limits for a turn and a session.
     pub limits: Limits,
     /// The checks at the end of a turn.
@@ -188,7 +190,7 @@ impl Settings {
         let mut settings = Self::new(environment, merged, problems);
         settings.widest_mode = managed.widest;
         if managed.is_broken {
-            settings.permissions.allow.clear();
+            settings.lacks_restrictions = true;
             settings.finish.command = None;
         }
         settings
@@ -251,6 +253,7 @@ impl Settings {
             explore: explore(&options.explore),
             mode: options.mode.unwrap_or_default(),
             widest_mode: Mode::Auto,
+            lacks_restrictions: problems.iter().any(Problem::hides_restrictions),
             limits: limits(&options.limits),
             finish: finish(&options.finish),
             command_timeout: seconds(options.limits.command_timeout),

@@ -134,7 +134,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
         offers_import: false,
         mode: settings.mode,
         policy: Policy::new(&allow, &rules.ask, &rules.deny)
-            .fail_closed(settings.problems.iter().any(Problem::hides_restrictions))
+            .fail_closed(settings.lacks_restrictions)
             .guarding(own),
         remembered,
         secrets,

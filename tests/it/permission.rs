@@ -957,3 +957,35 @@ fn the_administrators_mode_is_the_upper_bound() {
         "{loaded}"
     );
 }
+
+/// Rules that a person stored for the project count as little as those of the configuration.
+#[test]
+fn a_mistake_in_the_administrators_file_makes_every_call_require_approval() {
+    let command = || call("c1", "run_command", json!({ "command": "echo hello" }));
+    let script = json!([[command()], [{ "text": "Once." }], [command()], [{ "text": "Again." }]]);
+    let world = World::new(script);
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = client.prompt(&session, "run it");
+    let request = client.next("session/request_permission");
+    let options = request["params"]["options"].as_array().unwrap();
+    let always = options.iter().find(|option| {
+        option["name"]
+            .as_str()
+            .unwrap()
+            .starts_with("Always (project)")
+    });
+    client.respond(
+        &request,
+        json!({ "outcome": { "outcome": "selected", "optionId": always.unwrap()["optionId"] } }),
+    );
+    client.answer(id);
+    drop(client);
+    world.write(".home/managed/config.toml", "mode = \"plann\"\n");
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = client.prompt(&session, "run it again");
+    let request = client.next("session/request_permission");
+    client.respond(&request, json!({ "outcome": { "outcome": "cancelled" } }));
+    client.answer(id);
+}

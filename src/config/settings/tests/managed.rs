@@ -87,7 +87,7 @@ fn an_unreadable_administrator_file_restricts_everything() {
             "{broken}"
         );
         assert!(
-            settings.permissions.allow.is_empty() && problems.contains("managed/config.toml"),
+            settings.lacks_restrictions && problems.contains("managed/config.toml"),
             "{problems}"
         );
     }
