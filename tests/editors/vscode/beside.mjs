@@ -211,7 +211,7 @@ export function besideChecks({ bench, model, settings, picture }) {
     await line("area = sideLength * sideLength").waitFor();
     await line("area = side * side").waitFor({ state: "detached" });
     await bench.command("File: Save"); // in other checks, commands would save it
-    await page.locator(".tab.dirty").waitFor({ state: "detached" });
+    await page.locator(".tab.active.dirty").waitFor({ state: "detached" });
     // Typing in other checks gets no completions: the request would consume a reply of their scripts.
     bench.write(".config/tandem/config.toml", "");
     await restartedWith(settings);
