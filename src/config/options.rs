@@ -112,7 +112,7 @@ pub struct LimitOptions {
     /// Timeout in seconds for a command (the model can request a different one) and for an MCP call that reports no
     /// progress.
     pub command_timeout: Option<NonZeroU64>,
-    /// Timeout in seconds for a connection, and for MCP servers to start before the first prompt.
+    /// Timeout in seconds for a connection to the model, and for MCP servers to start before the first prompt.
     pub connect_timeout: Option<NonZeroU64>,
     /// Timeout in seconds for the first byte of a response; by default 300, and no limit for a local server.
     pub first_byte_timeout: Option<NonZeroU64>,
