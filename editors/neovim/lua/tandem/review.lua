@@ -352,9 +352,21 @@ end
 --- Goes to the next or previous hunk; after the last one of a file, in the next file.
 ---@param step 1|-1
 function Review:jump(step)
-  if #self.changes == 0 then
-    return say('No changes to review')
+  if #self.changes > 0 then
+    return self:go(step)
   end
+  -- The list may not be there yet, right after a turn.
+  self:refresh(function()
+    if #self.changes == 0 then
+      return say('No changes to review')
+    end
+    self:go(step)
+  end)
+end
+
+---@private
+---@param step 1|-1
+function Review:go(step)
   local path, row = vim.fs.normalize(api.nvim_buf_get_name(0)), api.nvim_win_get_cursor(0)[1] - 1
   local function is_after(change)
     local there = vim.fs.normalize(change.path)
