@@ -10,11 +10,13 @@ local say = require('tandem.say')
 local api = vim.api
 local namespace = api.nvim_create_namespace('tandem.inline')
 local hints = api.nvim_create_namespace('tandem.inline.hint')
+local rows = api.nvim_create_namespace('tandem.inline.rows')
 
 ---@class tandem.InlineHunk
 ---@field mark integer
 ---@field old string[]
 ---@field new string[]
+---@field before string? the line that lines which are only added follow
 
 ---@class tandem.Inline
 ---@field bufnr integer
@@ -64,16 +66,28 @@ local function so_far(inline)
   return vim.list_extend(new, vim.list_slice(inline.old, #new + 1))
 end
 
+--- Where one of the selected lines is now; the mark after the last one counts, too.
+---@param inline tandem.Inline
+---@param index integer zero-based
+---@return integer? row nil when the buffer was read anew
+local function now_at(inline, index)
+  return api.nvim_buf_get_extmark_by_id(inline.bufnr, rows, index + 1, {})[1]
+end
+
+--- Draws what turns the selected lines into others, where those lines are now.
 ---@param inline tandem.Inline
 ---@param new string[]
 ---@return tandem.InlineHunk[]
 local function draw(inline, new)
+  inline.first = now_at(inline, 0) or inline.first
   api.nvim_buf_clear_namespace(inline.bufnr, namespace, 0, -1)
   local drawn = {} ---@type tandem.InlineHunk[]
   for _, hunk in ipairs(preview.hunks(inline.old, new)) do
     local old = vim.list_slice(inline.old, hunk.row + 1, hunk.row + hunk.count)
-    hunk.row = hunk.row + inline.first
-    drawn[#drawn + 1] = { mark = preview.draw(inline.bufnr, namespace, hunk), old = old, new = hunk.lines }
+    local before = hunk.count == 0 and inline.old[hunk.row] or nil
+    hunk.row = now_at(inline, hunk.row) or inline.first + hunk.row
+    local mark = preview.draw(inline.bufnr, namespace, hunk)
+    drawn[#drawn + 1] = { mark = mark, old = old, new = hunk.lines, before = before }
   end
   return drawn
 end
@@ -100,8 +114,9 @@ local function finish(inline)
   if not api.nvim_buf_is_loaded(inline.bufnr) then
     return
   end
-  api.nvim_buf_clear_namespace(inline.bufnr, namespace, 0, -1)
-  api.nvim_buf_clear_namespace(inline.bufnr, hints, 0, -1)
+  for _, space in ipairs({ namespace, hints, rows }) do
+    api.nvim_buf_clear_namespace(inline.bufnr, space, 0, -1)
+  end
   for key, map in pairs(inline.hidden) do
     pcall(vim.keymap.del, 'n', key, { buffer = inline.bufnr })
     if map.buffer == 1 then
@@ -117,8 +132,13 @@ end
 ---@return integer? row nil when its lines are not what they were
 local function row_of(inline, hunk)
   local row = api.nvim_buf_get_extmark_by_id(inline.bufnr, namespace, hunk.mark, {})[1]
-  local now = row and api.nvim_buf_get_lines(inline.bufnr, row, row + #hunk.old, false)
-  return vim.deep_equal(now, hunk.old) and row or nil
+  if not row then
+    return nil
+  end
+  local expected = hunk.before and { hunk.before } or hunk.old
+  local first = hunk.before and row - 1 or row
+  local now = first >= 0 and api.nvim_buf_get_lines(inline.bufnr, first, first + #expected, false)
+  return vim.deep_equal(now, expected) and row or nil
 end
 
 ---@param inline tandem.Inline
@@ -129,11 +149,18 @@ local function drop(inline, hunk)
   end, inline.hunks)
 end
 
+---@param count integer
+local function report_lost(count)
+  if count > 0 then
+    say(('%d change%s not made: you edited these lines'):format(count, count == 1 and '' or 's'), vim.log.levels.WARN)
+  end
+end
+
 --- Applies hunks; everything accepted without typing in between is one undo step.
 ---@param inline tandem.Inline
 ---@param hunks tandem.InlineHunk[]
 local function accept(inline, hunks)
-  local left = 0
+  local lost = 0
   for _, hunk in ipairs(hunks) do
     local row = row_of(inline, hunk)
     if row then
@@ -143,16 +170,14 @@ local function accept(inline, hunks)
       api.nvim_buf_set_lines(inline.bufnr, row, row + #hunk.old, false, hunk.new)
       inline.tick = api.nvim_buf_get_changedtick(inline.bufnr)
     else
-      left = left + 1
+      lost = lost + 1
     end
     drop(inline, hunk)
   end
-  if left > 0 then
-    say(('%d change%s not made: you edited these lines'):format(left, left == 1 and '' or 's'), vim.log.levels.WARN)
-  end
+  report_lost(lost)
 end
 
---- Redraws the open hunks at their current positions.
+--- Redraws the open hunks at their current positions; those whose lines were edited are dropped.
 ---@param inline tandem.Inline
 local function redraw(inline)
   local open = vim.tbl_map(function(hunk)
@@ -167,10 +192,11 @@ local function redraw(inline)
       table.insert(inline.hunks, at.hunk)
     end
   end
+  report_lost(#open - #inline.hunks)
   if #inline.hunks == 0 then
     return finish(inline)
   end
-  inline.first = open[1].row or inline.first
+  inline.first = row_of(inline, inline.hunks[1]) or inline.first
   show_hint(inline, 'ga keep · gr reject · gA keep all · <Esc> reject all')
   reveal(inline)
 end
@@ -287,6 +313,9 @@ function M.start(bufnr, selection, instruction)
     end
     require('tandem.window').define_highlights()
     running[bufnr], inline.connection = inline, connection
+    for index = 0, #inline.old do
+      api.nvim_buf_set_extmark(bufnr, rows, first + index, 0, { id = index + 1, strict = false })
+    end
     set_keys(inline)
     show_hint(inline, 'asking · <Esc> stop')
     local again = before and before.first == first and before.text ~= '' and before.text or nil
