@@ -464,8 +464,8 @@ function M.test(t, model, use)
     t.equal(fastest < 700, true, ('the fastest of three took %d ms'):format(fastest))
   end)
 
-  t.test('a plan is a file that can be edited, and starts in a chat of its own', function()
-    use.project('plan')
+  t.test('a plan is a file that can be edited, and starts in a chat of its own, wherever the cursor is', function()
+    local _, folder = use.project('plan')
     vim.cmd('Tandem mode plan')
     t.wait('the mode', function()
       return session().mode == 'plan'
@@ -478,6 +478,7 @@ function M.test(t, model, use)
     t.equal(vim.list_slice(lines, 1, 3), { 'I would:', '1. Say it.', '2. Test it.' })
     lines[3] = '2. Test it twice.'
     vim.fn.writefile(lines, path)
+    use.project('elsewhere')
     local select = vim.ui.select
     vim.ui.select = function(items, _, choose)
       for _, item in ipairs(items) do
@@ -488,6 +489,8 @@ function M.test(t, model, use)
     end
     vim.cmd('Tandem allow')
     vim.ui.select = select
+    model:state('requests:2')
+    vim.cmd.edit(folder .. '/main.rs')
     use.wait_chat('Carried out.')
     use.wait_idle()
     t.equal(session() ~= planned, true, 'another chat')

@@ -92,7 +92,7 @@ function M.on_permission(params)
   local answer = permission.ask(session, params)
   if answer.outcome.optionId == 'answer_start_new' then
     vim.schedule(function()
-      require('tandem').start_plan(params.toolCall.locations[1].path)
+      require('tandem').start_plan(params.toolCall.locations[1].path, session.root)
     end)
   end
   return answer

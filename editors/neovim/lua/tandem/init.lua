@@ -334,10 +334,11 @@ end
 
 --- Starts a chat that carries out the plan in a file, as it is in its buffer.
 ---@param path string
-function M.start_plan(path)
+---@param root? string the workspace; default: that of the current buffer
+function M.start_plan(path, root)
   local is_loaded = vim.fn.bufloaded(path) == 1
   local lines = is_loaded and vim.api.nvim_buf_get_lines(vim.fn.bufadd(path), 0, -1, false) or vim.fn.readfile(path)
-  local created = require('tandem.chats').create(session().root)
+  local created = require('tandem.chats').create(root or session().root)
   show_chat(created)
   created:prompt('Carry out this plan:\n\n' .. table.concat(lines, '\n'))
 end
