@@ -11,6 +11,13 @@ local M = {}
 ---@field last? integer 1-based line
 ---@field text? string absent for a whole file
 
+---@param path string
+---@param root string
+---@return string
+local function name_of(path, root)
+  return vim.startswith(path, root .. '/') and path:sub(#root + 2) or vim.fn.fnamemodify(path, ':~')
+end
+
 ---@param bufnr integer
 ---@return string uri, string name
 local function identity(bufnr)
@@ -18,9 +25,7 @@ local function identity(bufnr)
   if path == '' or vim.bo[bufnr].buftype ~= '' then
     return 'untitled:buffer-' .. bufnr, path == '' and '[No Name]' or vim.fs.basename(path)
   end
-  local root = client.root(bufnr) .. '/'
-  local name = vim.startswith(path, root) and path:sub(#root + 1) or vim.fn.fnamemodify(path, ':~')
-  return vim.uri_from_bufnr(bufnr), name
+  return vim.uri_from_bufnr(bufnr), name_of(path, client.root(bufnr))
 end
 
 ---@param bufnr integer
@@ -132,6 +137,33 @@ function M.blocks(text, chosen)
     }
   end
   return vim.list_extend(blocks, images)
+end
+
+--- A prompt that was sent, as it is written in the input: its files and selections are mentions, its images are saved.
+---@param blocks wire.ContentBlock[]
+---@param root string of its workspace
+---@return string
+function M.written(blocks, root)
+  local text, images = '', 0
+  for _, block in ipairs(blocks) do
+    local uri = block.uri or vim.tbl_get(block, 'resource', 'uri')
+    if block.type == 'text' then
+      text = text == '' and block.text or ('%s\n%s'):format(text, block.text)
+    elseif block.type == 'image' then
+      images = images + 1
+      local image = require('tandem.image').save(vim.base64.decode(block.data))
+      local placed, count = text:gsub(('%%[image %d%%]'):format(images), function()
+        return image
+      end)
+      text = count > 0 and placed or ('%s\n%s'):format(text, image)
+    elseif uri and vim.startswith(uri, 'file:') then
+      local file, first, last = uri:match('^(.*)#L(%d+)%-?L?(%d*)$')
+      local path = vim.fs.normalize(vim.uri_to_fname(file or uri))
+      local chosen = { uri = uri, name = name_of(path, root), first = tonumber(first), last = tonumber(last) or tonumber(first) }
+      text = ('%s %s'):format(text, M.mention(chosen))
+    end
+  end
+  return text
 end
 
 return M

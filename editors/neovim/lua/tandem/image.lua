@@ -43,6 +43,18 @@ local function from_clipboard()
   return nil, ('There is no image in the clipboard (%s)'):format(table.concat(tried, ', '))
 end
 
+--- Saves an image.
+---@param bytes string
+---@return string name as it stands in a prompt
+function M.save(bytes)
+  local path = ('%s/%s.png'):format(folder(), vim.fn.sha256(bytes):sub(1, 12))
+  vim.fn.mkdir(folder(), 'p', tonumber('700', 8))
+  local file = assert(io.open(path, 'wb'))
+  file:write(bytes)
+  file:close()
+  return ('![image](%s)'):format(path)
+end
+
 --- Saves the image in the clipboard.
 ---@return string? name as it stands in a prompt
 ---@return string? problem
@@ -53,12 +65,7 @@ function M.paste()
   elseif #bytes > LARGEST then
     return nil, ('The image is %.2f MB; the limit is %.2f MB'):format(#bytes / 1e6, LARGEST / 1e6)
   end
-  local path = ('%s/%s.png'):format(folder(), vim.fn.sha256(bytes):sub(1, 12))
-  vim.fn.mkdir(folder(), 'p', tonumber('700', 8))
-  local file = assert(io.open(path, 'wb'))
-  file:write(bytes)
-  file:close()
-  return ('![image](%s)'):format(path)
+  return M.save(bytes)
 end
 
 --- The images a prompt names, and its text without their paths.

@@ -333,9 +333,9 @@ local on_state = {
 function Session:on_turn(turn)
   local message = self.turns:get(turn.promptId)
   if not message then
-    local text = vim.tbl_get(turn, 'prompt', 1, 'text')
-    if turn.state == 'returned' and text then -- it was queued when the server before ended
-      self:return_message({ text = text })
+    -- It was queued when the server before ended. One of this chat is back in the input since then.
+    if turn.state == 'returned' and turn.prompt and not self.turns:has_sent(turn.promptId) then
+      self:return_message({ text = context.written(turn.prompt, self.root) })
     end
     return
   end

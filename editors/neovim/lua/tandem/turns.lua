@@ -11,13 +11,14 @@
 
 ---@class tandem.Turns
 ---@field private open tandem.Message[] in the order in which they were sent
+---@field private sent table<string, true> ids of all messages
 ---@field private count integer
 local Turns = {}
 Turns.__index = Turns
 
 ---@return tandem.Turns
 function Turns.new()
-  return setmetatable({ open = {}, count = 0 }, Turns)
+  return setmetatable({ open = {}, sent = {}, count = 0 }, Turns)
 end
 
 ---@param text string
@@ -29,6 +30,7 @@ function Turns:add(text, selection, joins)
   local id = ('nvim-%d-%d-%d'):format(vim.uv.os_getpid(), vim.uv.hrtime(), self.count)
   local message = { id = id, text = text, selection = selection, joins = joins, state = 'sent' }
   table.insert(self.open, message)
+  self.sent[id] = true
   return message
 end
 
@@ -38,6 +40,13 @@ function Turns:get(id)
   return vim.iter(self.open):find(function(message)
     return message.id == id
   end)
+end
+
+--- Whether a message was sent from here, open or not.
+---@param id string
+---@return boolean
+function Turns:has_sent(id)
+  return self.sent[id] ~= nil
 end
 
 ---@param message tandem.Message

@@ -47,6 +47,21 @@ return function(t, use)
     t.equal(#context.blocks('why?', nil), 1)
   end)
 
+  t.test('a prompt that was sent can be written into the input again, with what it mentions and its images', function()
+    local image = require('tandem.image').save('\137PNG some pixels')
+    local chosen = { uri = 'file:///a/b%20c.rs', name = 'b c.rs', first = 3, last = 7, text = 'x' }
+    local text = ('like %s here'):format(image)
+    t.equal(context.written(context.blocks(text, chosen), '/a'), text .. ' @"b c.rs"#L3-L7')
+    local blocks = {
+      { type = 'text', text = 'why?' },
+      { type = 'resource_link', uri = 'file:///a/b.rs', name = 'b.rs' },
+      { type = 'resource', resource = { uri = 'file:///a/b.rs#L4', text = 'y' } },
+      { type = 'resource', resource = { uri = 'untitled:buffer-1', text = 'z' } },
+      context.blocks(text)[2],
+    }
+    t.equal(context.written(blocks, '/a'), 'why? @b.rs @b.rs#L4-L4\n' .. image)
+  end)
+
   t.test('a whole file is only named, a buffer without a file is sent', function()
     local buf = file({ 'abc' })
     local whole = context.whole(buf)
