@@ -26,6 +26,7 @@ function M.create(root)
     watching = true
     require('tandem.typed').watch()
     require('tandem.quit').watch(M.all)
+    require('tandem.review').watch(M.all)
   end
   return session
 end

@@ -39,19 +39,24 @@ Review.__index = Review
 ---@param session tandem.Session
 ---@return tandem.Review
 function Review.new(session)
-  local review = setmetatable({ session = session, changes = {}, open = false }, Review)
+  return setmetatable({ session = session, changes = {}, open = false }, Review)
+end
+
+---@param sessions fun(): tandem.Session[]
+function Review.watch(sessions)
   api.nvim_create_autocmd('BufReadPost', {
     desc = 'tandem: mark pending changes in files opened or reloaded later',
     callback = function(event)
-      if #review:of_buffer(event.buf) > 0 then
-        review:draw()
-        vim.schedule(function()
-          review.session:look_at_changes()
-        end)
+      for _, session in ipairs(sessions()) do
+        if #session.review:of_buffer(event.buf) > 0 then
+          session.review:draw()
+          vim.schedule(function()
+            session:look_at_changes()
+          end)
+        end
       end
     end,
   })
-  return review
 end
 
 ---@param bufnr integer

@@ -268,4 +268,18 @@ return function(t, use)
   t.test('updates that are not known are ignored', function()
     t.equal(drawn({ sessionUpdate = 'from_the_future' }), '\n## You\n')
   end)
+
+  t.test('more chats listen to no more events, also when they are closed', function()
+    local chats, root = require('tandem.chats'), vim.fn.tempname()
+    local function listeners()
+      return #vim.tbl_filter(function(autocmd)
+        return vim.startswith(autocmd.desc or '', 'tandem: ')
+      end, api.nvim_get_autocmds({}))
+    end
+    local first = chats.create(root)
+    local before = listeners()
+    chats.remove(chats.create(root))
+    t.equal(listeners(), before)
+    chats.remove(first)
+  end)
 end
