@@ -139,7 +139,10 @@ fn configuration(settings: &Settings) -> Vec<Finding> {
         .problems
         .iter()
         .chain(&rules)
-        .map(|problem| Finding::warning("configuration", problem.to_string(), meanwhile(problem)))
+        .map(|problem| {
+            let found = problem.to_string();
+            Finding::warning("configuration", found, meanwhile(settings, problem))
+        })
         .collect();
     if findings.is_empty() {
         let found = match settings.config_file() {
@@ -156,8 +159,8 @@ fn configuration(settings: &Settings) -> Vec<Finding> {
 }
 
 /// The consequence of a mistake until it is corrected.
-fn meanwhile(problem: &Problem) -> &'static str {
-    if problem.hides_restrictions() {
+fn meanwhile(settings: &Settings, problem: &Problem) -> &'static str {
+    if settings.lacks_restrictions_until_corrected(problem) {
         "correct it; until then every call requires approval"
     } else {
         "correct it; until then it is ignored"

@@ -54,6 +54,11 @@ pub(super) async fn log_in(args: Args, environment: &Environment) -> Outcome {
     say(&format!("saved {} in {}", provider.name(), file.display()))?;
     if let Some(place) = key {
         say(&format!("saved the key in {place}"))?;
+        if let Key::Variable { name, .. } = &entry.key {
+            say(&format!(
+                "{name} is set in the environment and takes precedence over that key; unset it"
+            ))?;
+        }
     }
     let now = Settings::of(environment, &[]);
     if now

@@ -59,7 +59,7 @@ pub struct Problem {
 
 impl Problem {
     /// Whether rules that restrict may be missing because of it. Until it is corrected, every call requires approval.
-    pub fn hides_restrictions(&self) -> bool {
+    pub(super) fn hides_restrictions(&self) -> bool {
         match self.key.as_str() {
             "" => matches!(self.place, Place::File { .. }),
             key => key.starts_with("permissions") && !key.starts_with("permissions.allow"),

@@ -272,6 +272,14 @@ impl Settings {
         }
     }
 
+    /// Whether every call requires approval until this problem is corrected. The administrator's file fails closed: there,
+    /// this can be any mistake.
+    pub fn lacks_restrictions_until_corrected(&self, problem: &Problem) -> bool {
+        let managed = self.environment.managed_file();
+        let is_managed = matches!(&problem.place, Place::File { file, .. } if Some(file.as_path()) == managed);
+        problem.hides_restrictions() || (is_managed && self.lacks_restrictions)
+    }
+
     /// Whether no source names a model, so that one of a local server may be used.
     pub fn names_no_model(&self) -> bool {
         let Options {

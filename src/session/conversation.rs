@@ -105,6 +105,12 @@ impl Conversation {
         self.journal.note(Record::Compacted { messages });
     }
 
+    /// Tells the model something with the next prompt, after a restart, too.
+    pub fn tell(&mut self, text: String) {
+        self.journal.note(Record::Note { text: text.clone() });
+        self.notes.push(text);
+    }
+
     /// The person's message becomes part of the conversation and begins its next turn.
     pub fn begin_turn(
         &mut self,

@@ -45,9 +45,10 @@ impl Actor {
             self.changes.checkpoints.restore(change).await;
         }
         self.changes.unconfirmed = kept.unconfirmed;
-        conversation
-            .notes
-            .extend(store::last_trial(&kept.shown).map(shadow::outcome));
+        conversation.notes = kept.notes;
+        if let Some(applied) = store::last_trial(&kept.shown) {
+            conversation.tell(shadow::outcome(applied));
+        }
         if self.start == Start::Replay {
             let images = self.changes.checkpoints.images().await;
             let replayed = blocking(move || store::events(kept.shown, &images, &head.folders));

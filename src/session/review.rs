@@ -209,8 +209,7 @@ impl Changes {
             }
             if self.checkpoints.follow(&from, &to) {
                 let [from, to] = [from, to].map(|path| self.workspace.shown(&path));
-                let note = format!("(the user renamed {from} to {to})");
-                conversation.notes.push(note);
+                conversation.tell(format!("(the user renamed {from} to {to})"));
             }
         }
         note(
@@ -288,7 +287,9 @@ impl Changes {
             }
         };
         reviewed.cut_from = conversation.cut_from();
-        conversation.notes.extend(reviewed.note.take());
+        if let Some(note) = reviewed.note.take() {
+            conversation.tell(note);
+        }
         reviewed.name_files(workspace);
         Ok(reviewed)
     }

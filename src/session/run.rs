@@ -317,7 +317,7 @@ impl Actor {
         match step {
             Step::Entry(entry) => conversation.keep(entry, self.models.provider.as_ref().ok()),
             Step::History(entries) => conversation.compact(entries),
-            Step::Note(note) => conversation.notes.push(note),
+            Step::Note(note) => conversation.tell(note),
             Step::Announced {
                 call_id,
                 preview,

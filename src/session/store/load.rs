@@ -36,6 +36,8 @@ pub(in crate::session) struct Kept {
     pub queued: Vec<QueuedPrompt>,
     /// The edits that calls may have made although none has reported them.
     pub unconfirmed: Vec<Call>,
+    /// What the next prompt tells the model.
+    pub notes: Vec<String>,
     /// The number of unreadable lines.
     pub unreadable: usize,
     /// How many of its oldest messages the model's history lacks.
@@ -136,6 +138,7 @@ impl Kept {
             Record::Prompt { message, .. } => {
                 self.turns += 1;
                 self.unconfirmed.clear();
+                self.notes.clear();
                 self.push(message.clone(), bytes);
             }
             Record::Message { message } => {
@@ -149,6 +152,7 @@ impl Kept {
                 self.sizes = vec![bytes / (messages.len() as u64).max(1); messages.len()];
                 self.history = bytes;
             }
+            Record::Note { text } => self.notes.push(text.clone()),
             Record::Mode { mode } => self.mode = Some(*mode),
             Record::Queue { prompts } => self.queued.clone_from(prompts),
             Record::Unconfirmed(call) => {

@@ -69,6 +69,11 @@ pub(in crate::session) enum Record {
     Call(Call),
     /// A person settled, undid or redid changes.
     Review(Settled),
+    /// What the next prompt tells the model.
+    Note {
+        /// In parentheses, as it reads it.
+        text: String,
+    },
     /// The complete plan.
     Plan {
         /// Its steps.

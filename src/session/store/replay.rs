@@ -133,7 +133,8 @@ pub(in crate::session) fn events(
     replay.events
 }
 
-/// Whether the changes of the last turn were applied, if it worked on a copy of the workspace.
+/// Whether the changes of the last turn were applied, if it worked on a copy of the workspace and the model has not been
+/// told yet.
 pub(in crate::session) fn last_trial(shown: &Shown) -> Option<bool> {
     let mut applied = false;
     for record in shown.records.iter().rev() {
@@ -142,6 +143,7 @@ pub(in crate::session) fn last_trial(shown: &Shown) -> Option<bool> {
                 applied = !call.changed.is_empty();
             }
             Record::Prompt { text, .. } => return text.starts_with(TRY).then_some(applied),
+            Record::Note { .. } => return None,
             _ => {}
         }
     }

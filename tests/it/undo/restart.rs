@@ -13,6 +13,27 @@ pub(super) fn restarted(mut client: Client, world: &World, session: &str) -> Cli
 }
 
 #[test]
+fn the_model_learns_of_a_rejection_after_a_restart_and_once() {
+    let world = world(&[write("a.rs", "a\n")]);
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    review(
+        &mut client,
+        &session,
+        "reject",
+        json!({ "turn": 1, "path": world.path().join("a.rs") }),
+    );
+    let rejected = "the user rejected these changes of yours: a.rs";
+    let mut client = restarted(client, &world, &session);
+    turn(&mut client, &session);
+    assert!(last_words(&world).contains(rejected));
+    let mut client = restarted(client, &world, &session);
+    turn(&mut client, &session);
+    assert!(!last_words(&world).contains(rejected));
+}
+
+#[test]
 fn settled_hunks_stay_settled_after_a_restart() {
     let numbers = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
     let edits = edit(

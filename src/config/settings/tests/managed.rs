@@ -90,5 +90,7 @@ fn an_unreadable_administrator_file_restricts_everything() {
             settings.lacks_restrictions && problems.contains("managed/config.toml"),
             "{problems}"
         );
+        let is_said = |problem| settings.lacks_restrictions_until_corrected(problem);
+        assert!(settings.problems.iter().all(is_said), "{problems}");
     }
 }
