@@ -276,7 +276,8 @@ impl Settings {
     /// this can be any mistake.
     pub fn lacks_restrictions_until_corrected(&self, problem: &Problem) -> bool {
         let managed = self.environment.managed_file();
-        let is_managed = matches!(&problem.place, Place::File { file, .. } if Some(file.as_path()) == managed);
+        let is_managed =
+            matches!(&problem.place, Place::File { file, .. } if Some(file.as_path()) == managed);
         problem.hides_restrictions() || (is_managed && self.lacks_restrictions)
     }
 

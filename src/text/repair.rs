@@ -98,6 +98,20 @@ fn by_code(escape: &str) -> Option<char> {
     is_code.then(|| char::from_u32(u32::from_str_radix(digits, 16).ok()?))?
 }
 
+/// A text with XML's predefined references, as an envelope of markup requires them, and HTML's apostrophe resolved.
+pub(crate) fn dereferenced(text: &str) -> String {
+    let signs = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&apos;", "'"),
+        ("&#39;", "'"),
+        ("&amp;", "&"),
+    ];
+    let resolve = |text: String, (reference, sign)| text.replace(reference, sign);
+    signs.into_iter().fold(text.to_owned(), resolve)
+}
+
 /// A text with one level of backslash escapes resolved.
 pub(crate) fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());

@@ -74,21 +74,24 @@ impl TypedTool for Glob {
             }
         })
         .await?;
-        let note = used
-            .filter(|_| found.total > 0)
-            .map(|used| format!("[no file has this name; these match {used}]\n"));
+        let note = used.filter(|_| found.total > 0).map(|used| {
+            format!("[no file matches the pattern as it was written; these match {used}]\n")
+        });
         let report = found.report(&context.workspace, &arguments.pattern);
         Ok((note.unwrap_or_default() + &report).into())
     }
 }
 
-/// A pattern for all names containing a plain name; `None` for a real pattern.
+/// What else a pattern may mean: a plain name is part of one, and backslashes are Windows' separators.
 fn looser(pattern: &str) -> Option<String> {
     let is_plain = !pattern.trim().is_empty()
         && pattern
             .chars()
             .all(|c| c.is_alphanumeric() || "._- ".contains(c));
-    is_plain.then(|| format!("**/*{}*", pattern.trim()))
+    let separated = || pattern.contains('\\').then(|| pattern.replace('\\', "/"));
+    is_plain
+        .then(|| format!("**/*{}*", pattern.trim()))
+        .or_else(separated)
 }
 
 /// A pattern that begins with the absolute path of a searched folder, without that path.

@@ -108,7 +108,7 @@ pub enum Strategy {
     Unicode,
     /// Ignoring the amount of whitespace inside lines.
     InnerBlanks,
-    /// With one level of backslash escapes undone, then as [`Self::LineEndings`].
+    /// With one level of escapes undone (backslashes, or the references of markup), then as [`Self::LineEndings`].
     Unescaped,
     /// Without the line number before each line, then as any of the above.
     LineNumbers,
@@ -143,7 +143,7 @@ impl std::fmt::Display for Strategy {
             Self::Indentation => "with different indentation",
             Self::Unicode => "with different typographic characters",
             Self::InnerBlanks => "ignoring whitespace differences",
-            Self::Unescaped => "after undoing one level of backslash escapes",
+            Self::Unescaped => "after undoing one level of escapes",
             Self::LineNumbers => "without the line numbers, which are not part of the file",
             Self::Fenced => "without the code fence, which is not part of the file",
         })

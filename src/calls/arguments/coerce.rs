@@ -276,10 +276,7 @@ fn command(fields: &mut Fields, properties: &Fields) {
         // Operators that a server has escaped for HTML.
         let signs = [" &gt; ", " &lt; ", " &amp;&amp; "];
         if !line.contains(['"', '\'']) && signs.iter().any(|sign| line.contains(sign)) {
-            let signs = [("&gt;", ">"), ("&lt;", "<"), ("&amp;", "&")];
-            for (escaped, sign) in signs {
-                *line = line.replace(escaped, sign);
-            }
+            *line = repair::dereferenced(line);
         }
         if line.starts_with("[\"")
             && let Ok(words @ Value::Array(_)) = serde_json::from_str(line)

@@ -51,6 +51,13 @@ async fn glob_finds_files_by_name() {
             "src/a/lib.rs\nsrc/main.rs\n",
         )
         .await;
+    place
+        .check(
+            "glob",
+            json!({"pattern": r"src\**\*.rs"}),
+            "[no file matches the pattern as it was written; these match src/**/*.rs]\nsrc/a/lib.rs\nsrc/main.rs\n",
+        )
+        .await;
     let nothing =
         "[no file matches *.py; ignored files are found only in a directory given as `path`]\n";
     place

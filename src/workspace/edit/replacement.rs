@@ -10,7 +10,7 @@ use similar::DiffOp;
 
 use super::view::{View, is_blank, plain_punctuation};
 use super::{Replacement, Strategy};
-use crate::text::repair::unescape;
+use crate::text::repair::{dereferenced, unescape};
 use crate::text::{Hunk, Tokens};
 use crate::workspace::content::LineEnding;
 
@@ -336,11 +336,16 @@ fn step(ours: &str, theirs: &str) -> Option<(String, String)> {
     })
 }
 
-/// `edit` with one level of backslash escapes resolved on both sides; `None` if there are none.
+/// `edit` with one level of escapes resolved on both sides: backslashes, or the references of markup; `None` if the old
+/// text has none.
 pub(super) fn unescaped(edit: &Replacement) -> Option<Replacement> {
-    let old_text = unescape(&edit.old_text);
-    let differs = old_text != edit.old_text;
-    differs.then(|| edit.reread(old_text, unescape(&edit.new_text)))?
+    [unescape, dereferenced]
+        .into_iter()
+        .find_map(|read: fn(&str) -> String| {
+            let old_text = read(&edit.old_text);
+            let differs = old_text != edit.old_text;
+            differs.then(|| edit.reread(old_text, read(&edit.new_text)))?
+        })
 }
 
 fn indentation(line: &str) -> &str {

@@ -210,6 +210,14 @@ fn escapes_are_undone_on_both_sides() {
         Strategy::Unescaped,
         "say(\"b\")\ny\n",
     );
+    check(
+        "<p v-if=\"a < b\">&amp;</p>\n",
+        "v-if=&quot;a &lt; b&quot;",
+        "v-if=&quot;a &lt;= b&quot;",
+        Strategy::Unescaped,
+        "<p v-if=\"a <= b\">&amp;</p>\n",
+    );
+    check("<p>x</p>", "x", "&lt;", Strategy::Exact, "<p>&lt;</p>"); // written so on purpose
 }
 
 #[test]
