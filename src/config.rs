@@ -32,6 +32,7 @@ pub use commands::UserCommand;
 pub use completion::Completion;
 pub use environment::Environment;
 pub use import::{Importable, importable};
+pub use layer::has_ours;
 pub use model::ProviderEntry;
 pub use options::{CommandLine, LogLevel, Mode, Permissions};
 pub use problem::Problem;

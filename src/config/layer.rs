@@ -94,6 +94,23 @@ impl Layer {
     }
 }
 
+/// Whether any of an editor's settings is an option of tandem's, though maybe with a wrong value.
+pub fn has_ours(settings: &Value) -> bool {
+    let Value::Object(settings) = settings else {
+        return false;
+    };
+    settings.iter().any(|(key, value)| {
+        let alone = Map::from_iter([(key.clone(), value.clone())]);
+        let read = serde_path_to_error::deserialize::<_, Options>(&Value::Object(alone));
+        // Of a known key, only the value may be wrong.
+        let is_unknown = |error: serde_path_to_error::Error<serde_json::Error>| {
+            key_path(error.path()).len() == 1
+                && error.inner().to_string().starts_with("unknown field")
+        };
+        !read.is_err_and(is_unknown)
+    })
+}
+
 /// Editors write null for unset options.
 fn without_nulls(value: Value) -> Value {
     match value {
@@ -296,6 +313,8 @@ pub(super) fn nearest<'a>(
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -332,5 +351,17 @@ mod tests {
             let layer = Layer::from_toml(Path::new("f"), &text, &mut problems).checked(&mut problems);
             prop_assert!(serde_json::from_value::<Options>(layer.tree).is_ok());
         }
+    }
+
+    #[test]
+    fn settings_of_other_servers_are_not_ours() {
+        let check =
+            |settings: Value, expected| assert_eq!(has_ours(&settings), expected, "{settings}");
+        check(json!({}), false);
+        check(json!({ "pylsp": { "mode": "plan" } }), false);
+        check(json!(["mode"]), false);
+        check(json!({ "mode": "plan" }), true);
+        check(json!({ "mode": "plann", "pylsp": {} }), true);
+        check(json!({ "permissions": { "alow": [] } }), true);
     }
 }

@@ -133,7 +133,8 @@ pub(super) fn without(body: &[u8], paths: &[String]) -> Vec<u8> {
     };
     for path in paths {
         remove(&mut value, path);
-        for tool in value["tools"].as_array_mut().into_iter().flatten() {
+        let tools = value.get_mut("tools").and_then(Value::as_array_mut);
+        for tool in tools.into_iter().flatten() {
             remove(tool, path);
         }
     }
@@ -259,4 +260,23 @@ pub(super) fn nine(id: &str) -> String {
         hash /= 62;
     }
     nine
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_the_refused_fields_changes() {
+        let refused = ["a.b".to_owned(), "strict".to_owned()];
+        let check = |body: &str, expected: &str| {
+            let sent = without(body.as_bytes(), &refused);
+            assert_eq!(String::from_utf8(sent).unwrap(), expected);
+        };
+        check(r#"{"a":{"b":1,"c":2},"d":3}"#, r#"{"a":{"c":2},"d":3}"#);
+        check(
+            r#"{"tools":[{"strict":true,"n":1}]}"#,
+            r#"{"tools":[{"n":1}]}"#,
+        );
+    }
 }

@@ -296,9 +296,12 @@ fn parse(listed: &Value) -> Vec<ModelInfo> {
     .filter_map(|model| {
         let id = model["id"].as_str().or(model["name"].as_str())?;
         let number = |pointers: &[&str]| {
-            pointers
-                .iter()
-                .find_map(|pointer| model.pointer(pointer)?.as_u64())
+            pointers.iter().find_map(|pointer| {
+                model
+                    .pointer(pointer)?
+                    .as_u64()
+                    .filter(|number| *number > 0)
+            })
         };
         let other_type = model["type"].as_str().is_some_and(is_other);
         let chats = model
@@ -389,6 +392,8 @@ impl Runtime {
         loaded(&self.ollama, "models", "name", "context_length")
             .or_else(|| loaded(&self.lmstudio, "data", "id", "loaded_context_length"))
             .or_else(|| self.llamacpp.as_ref()?["default_generation_settings"]["n_ctx"].as_u64())
+            // A server that loads models on demand has none yet.
+            .filter(|window| *window > 0)
     }
 }
 
@@ -479,6 +484,23 @@ mod tests {
                 Some(4096)
             );
         }
+    }
+
+    #[tokio::test]
+    async fn a_window_of_nothing_is_unknown() {
+        let server = Server::start(Script::new()).unwrap();
+        let models = json!({ "data": [{ "id": "m", "context_length": 0, "meta": { "n_ctx": 4096 } }, { "id": "idle" }] });
+        server.rehearsal().document("/v1/models", models);
+        let router = json!({ "default_generation_settings": { "n_ctx": 0 } });
+        server.rehearsal().document("/props", router);
+        let found = probe("llamacpp", server.base_url().to_owned()).await;
+        let windows: Vec<_> = found
+            .unwrap()
+            .models
+            .iter()
+            .map(|it| it.context_window)
+            .collect();
+        assert_eq!(windows, [Some(4096), None]);
     }
 
     #[test]

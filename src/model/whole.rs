@@ -24,16 +24,17 @@ pub(super) fn stream(api: Api, body: &str) -> Option<Vec<u8>> {
 }
 
 fn chat(mut answer: Value) -> Option<Vec<Value>> {
-    let choice = answer["choices"].get_mut(0)?;
-    let mut message = choice["message"].take();
-    message.as_object()?;
-    for (index, call) in (0..).zip(message["tool_calls"].as_array_mut().into_iter().flatten()) {
-        call["index"] = json!(index);
+    let choice = answer.get_mut("choices")?.get_mut(0)?;
+    let finish = choice["finish_reason"]
+        .as_str()
+        .unwrap_or("stop")
+        .to_owned();
+    let mut message = choice.get_mut("message")?.take();
+    let calls = message.as_object_mut()?.get_mut("tool_calls");
+    let calls = calls.and_then(Value::as_array_mut).into_iter().flatten();
+    for (index, call) in calls.filter_map(Value::as_object_mut).enumerate() {
+        call.insert("index".to_owned(), index.into());
     }
-    let finish = match choice["finish_reason"].take() {
-        Value::String(reason) => reason,
-        _ => "stop".to_owned(),
-    };
     let choice = json!({ "index": 0, "delta": message, "finish_reason": finish });
     Some(vec![
         json!({ "choices": [choice], "usage": answer["usage"] }),
@@ -63,4 +64,32 @@ fn messages(answer: &Value) -> Option<Vec<Value>> {
     events.push(json!({ "type": "message_delta", "delta": { "stop_reason": reason }, "usage": answer["usage"] }));
     events.push(json!({ "type": "message_stop" }));
     Some(events)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_of_another_shape_is_no_answer() {
+        let shapes = [
+            "[]",
+            "\"text\"",
+            "1",
+            "null",
+            r#"{"choices": []}"#,
+            r#"{"choices": "no"}"#,
+            r#"{"choices": [1]}"#,
+            r#"{"choices": [{"message": [1]}]}"#,
+            r#"{"output": {}}"#,
+            r#"{"content": "text"}"#,
+        ];
+        for api in [Api::Chat, Api::Responses, Api::Messages] {
+            for body in shapes {
+                assert!(stream(api, body).is_none(), "{api:?}: {body}");
+            }
+        }
+        let odd = r#"{"choices": [{"message": {"tool_calls": [1, {"id": "a"}]}}]}"#;
+        assert!(stream(Api::Chat, odd).is_some());
+    }
 }

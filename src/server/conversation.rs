@@ -53,6 +53,8 @@ pub(super) struct Opening {
     /// The request for it; there is none for that of a chat file.
     pub responder: Option<Responder>,
     pub start: Start,
+    /// Whether the session was open before: then an error is one of its turn.
+    pub is_again: bool,
 }
 
 impl Conversation {

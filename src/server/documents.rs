@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Server;
+use crate::config;
 use crate::domain::Focus;
 use crate::protocol::{ext, lsp};
 use crate::workspace::ContentChange;
@@ -96,8 +97,14 @@ impl Server {
 
     pub fn did_change_configuration(&mut self, params: Value) {
         let settings = &params["settings"];
-        let ours = settings.get("tandem").unwrap_or(settings);
-        if ours.is_object() {
+        // An editor without a section for each server sends what other servers read, too, or nothing.
+        let are_ours = || self.client.speaks_acp || config::has_ours(settings);
+        let ours = settings
+            .get("tandem")
+            .or_else(|| are_ours().then_some(settings));
+        if let Some(ours) = ours
+            && ours.is_object()
+        {
             self.options = ours.clone();
             self.announce();
             let ids: Vec<_> = self.conversations.keys().cloned().collect();

@@ -41,7 +41,12 @@ impl Server {
         };
         match event {
             AgentEvent::Resumed { title, .. } => self.opened(id, title),
-            AgentEvent::Error(failure) if conversation.opening.is_some() => {
+            AgentEvent::Error(failure)
+                if conversation
+                    .opening
+                    .as_ref()
+                    .is_some_and(|opening| !opening.is_again) =>
+            {
                 self.not_opened(id, &failure.message);
             }
             AgentEvent::PermissionRequested(request) => self.ask_permission(id, request),

@@ -28,12 +28,19 @@ pub(super) struct Saved {
 impl Server {
     /// `session/load`, `session/resume`, and `session/fork`, which opens a copy of a session that may be open itself.
     pub fn open_session(start: Start) -> impl FnOnce(&mut Self, Saved, Responder) {
-        move |server, saved, responder| match server.open_saved(saved, start) {
-            Ok(conversation) => {
-                let responder = Some(responder);
-                conversation.opening = Some(Opening { responder, start });
+        move |server, saved, responder| {
+            let is_again =
+                start != Start::Fork && server.conversations.contains_key(&saved.session_id);
+            match server.open_saved(saved, start) {
+                Ok(conversation) => {
+                    conversation.opening = Some(Opening {
+                        responder: Some(responder),
+                        start,
+                        is_again,
+                    });
+                }
+                Err(error) => responder.refuse(&error),
             }
-            Err(error) => responder.refuse(&error),
         }
     }
 
@@ -114,7 +121,10 @@ impl Server {
         let Some(conversation) = self.conversations.get_mut(id) else {
             return;
         };
-        let Some(Opening { responder, start }) = conversation.opening.take() else {
+        let Some(Opening {
+            responder, start, ..
+        }) = conversation.opening.take()
+        else {
             return;
         };
         let Some(responder) = responder else {

@@ -56,6 +56,7 @@ impl Rewrite {
                     answer.push_str(&text);
                     progress(unfenced(&answer));
                 }
+                ModelEvent::TextWasReasoning => answer.clear(),
                 ModelEvent::Refusal(text) => refusal.push_str(&text),
                 // Half an answer would take the place of the whole selection.
                 ModelEvent::Finish(finish) if !finish.is_whole() => {

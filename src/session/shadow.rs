@@ -128,8 +128,11 @@ async fn settle(
         steps
             .event(AgentEvent::ended(call_id, APPLY, result.into()))
             .await;
-        return "(the user discarded the changes of that turn: the files are as before it)"
-            .to_owned();
+        let what = match outcome {
+            Permission::Cancelled => "the changes of that turn were not applied",
+            _ => "the user discarded the changes of that turn",
+        };
+        return format!("({what}: the files are as before it)");
     }
     steps
         .event(AgentEvent::ToolExecutionStart {

@@ -336,7 +336,7 @@ function M.test(t, model, setup)
   test('no command takes the input away', function()
     model:script({ { text = 'Got it.' } })
     command('Tandem new')
-    screens.go_to_chat(t, screen)
+    screens.in_chat(t, screen) -- by itself
     screen:keys('i', 'draft', 'Escape', 'dd')
     hides('draft')
     screen:keys('i', 'Two', 'Home', 'BSpace')

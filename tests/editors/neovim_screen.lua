@@ -276,6 +276,15 @@ local function settle(t, screen)
   )
 end
 
+--- Waits until the chat has the cursor.
+---@param t table the harness
+---@param screen tandem.test.Screen
+local function in_chat(t, screen)
+  t.wait('the chat has the cursor', function()
+    return screen:lua('return vim.bo.filetype') == 'tandem'
+  end)
+end
+
 --- Moves to the chat, from where its command would close it.
 ---@param t table the harness
 ---@param screen tandem.test.Screen
@@ -283,12 +292,11 @@ local function go_to_chat(t, screen)
   if screen:lua('return vim.bo.filetype') ~= 'tandem' then
     screen:keys(':Tandem chat', 'Enter')
   end
-  t.wait('the chat has the cursor', function()
-    return screen:lua('return vim.bo.filetype') == 'tandem'
-  end)
+  in_chat(t, screen)
 end
 
-M.wait_text, M.settle, M.calm, M.go_to_chat, M.picture = wait_text, settle, calm, go_to_chat, picture
+M.wait_text, M.settle, M.calm, M.picture = wait_text, settle, calm, picture
+M.in_chat, M.go_to_chat = in_chat, go_to_chat
 
 ---@class tandem.test.Setup
 ---@field binary string

@@ -50,6 +50,17 @@ fn a_range_is_rewritten_by_one_request_without_tools_and_streamed() {
 }
 
 #[test]
+fn thoughts_that_no_server_separated_are_no_replacement() {
+    let thoughts = json!([{ "text": "It wants x.\n" }, { "text": "</think>\nlet x = 1;" }]);
+    let (_world, mut client, uri) = opened(json!([thoughts]));
+    let id = ask(&mut client, &uri, "rename it");
+    assert_eq!(
+        client.answer(id)["result"],
+        json!({ "text": "let x = 1;\n" })
+    );
+}
+
+#[test]
 fn cancelled_rewrites_close_their_connection() {
     let (world, mut client, uri) =
         opened(json!([[{ "text": "let" }, { "hang": true }], [{ "text": "let y;" }]]));

@@ -281,8 +281,8 @@ fn a_saved_prompt_is_shown_with_its_context() {
 fn the_model_learns_after_a_restart_what_became_of_a_trial() {
     let write = json!({ "call": { "id": "c1", "name": "write_file", "arguments": { "path": "a.txt", "content": "a" } } });
     for (answers, expected) in [
-        (false, "its changes were not applied"),
-        (true, "the user applied its changes"),
+        (false, "the changes of that turn were not applied"),
+        (true, "the user applied the changes of that turn"),
     ] {
         let world = World::new(json!([[write], [{ "text": "Done." }], [{ "text": "I see." }]]));
         let mut first = world.client();

@@ -27,6 +27,7 @@ pub(super) async fn fill(provider: &Provider, gap: &Gap) -> Result<String, Failu
     while let Some(event) = stream.next().await {
         match event? {
             ModelEvent::Text(text) => answer.push_str(&text),
+            ModelEvent::TextWasReasoning => answer.clear(),
             ModelEvent::Retry { reason, .. } => return Err(super::fault::invalid(&reason)),
             _ => {}
         }

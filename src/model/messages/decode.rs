@@ -161,6 +161,9 @@ impl Decoder {
     }
 
     fn start(&mut self, index: Option<i64>, block: Value, out: &mut Batch) {
+        if !block.is_object() {
+            return;
+        }
         // Some hosts give every block the same index, and no end.
         if self.blocks.contains_key(&index) {
             self.stop(index, out);

@@ -155,6 +155,7 @@ impl Server {
                 conversation.opening = Some(Opening {
                     responder: None,
                     start,
+                    is_again: false,
                 });
             }
             Err(problem) => {
