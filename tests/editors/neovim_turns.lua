@@ -162,6 +162,38 @@ function M.test(t, model, use)
     end)
   end)
 
+  t.test("what is sent from the chat while the model's question or plan is open is the answer", function()
+    use.project('own-answer')
+    local arguments = { question = 'Which port?', options = { '80', '8080' } }
+    model:script(
+      { { call = { id = 'q', name = 'ask_user', arguments = arguments } } },
+      { { text = 'Which port, then?' } },
+      { { text = 'Then 9000.' } }
+    )
+    vim.cmd('Tandem ask Set it up')
+    use.wait_request()
+    write('9000, please')
+    session().chat.input:submit()
+    wait_chat('Then 9000.')
+    use.wait_idle()
+    t.contains(chat(), '## You\n9000, please\n\n## tandem')
+    t.contains(use.sent_text(model:state().requests[2]), "I'll answer in my next message")
+    t.equal({ input(), require('tandem.permission').pending() }, { '' })
+    session():set_mode('plan')
+    t.wait('the mode', function()
+      return session().mode == 'plan'
+    end)
+    model:script({ { text = 'I would:\n1. Say it.\n2. Test it.' } }, { { text = 'No plan is needed.' } })
+    vim.cmd('Tandem ask How?')
+    use.wait_request()
+    write('Say it twice')
+    session().chat.input:submit()
+    wait_chat('No plan is needed.')
+    use.wait_idle()
+    t.contains(chat(), '## You\nSay it twice\n\n## tandem')
+    t.equal({ session().mode, input(), require('tandem.permission').pending() }, { 'plan', '' })
+  end)
+
   t.test('slash commands are completed and answered without the model', function()
     use.project('slash')
     model:script({ { text = 'Hello.' } })

@@ -127,7 +127,9 @@ local function request_keys(request)
   for _, answer in ipairs(render.answers(request.options)) do
     names[answer.key] = answer.key .. ' ' .. answer.name:lower()
   end
-  return vim.iter({ names.ga or '', names.gr or '', '<C-c> stop' }):filter(function(key)
+  local in_chat = require('tandem.permission').in_chat(request.options)
+  local sends = in_chat and '<CR> ' .. in_chat.name:lower() or ''
+  return vim.iter({ names.ga or '', names.gr or '', sends, '<C-c> stop' }):filter(function(key)
     return key ~= ''
   end):totable()
 end

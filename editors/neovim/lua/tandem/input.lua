@@ -47,10 +47,11 @@ function Input:take(use)
   end
 end
 
---- Sends the draft.
+--- Sends the draft. While a question of the model or a plan is open, it is the answer.
 function Input:submit()
   self:take(function(prompt)
     self.chat.session:prompt(prompt)
+    require('tandem.permission').answer_in_chat(self.chat.session)
   end)
 end
 

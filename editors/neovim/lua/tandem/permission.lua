@@ -35,6 +35,15 @@ function M.sorted(options)
   end, ranked)
 end
 
+---@param options tandem.PermissionOption[]
+---@param id? string
+---@return tandem.PermissionOption?
+local function by_id(options, id)
+  return vim.iter(options):find(function(option)
+    return option.optionId == id
+  end)
+end
+
 local show_next ---@type fun()
 
 ---@param request tandem.Request
@@ -130,9 +139,7 @@ end
 ---@return string
 function M.decision(request)
   local id = request.outcome and request.outcome.outcome.optionId
-  local option = vim.iter(request.options):find(function(other)
-    return other.optionId == id
-  end)
+  local option = by_id(request.options, id)
   if not option then
     return 'Withdrawn'
   elseif #M.answers_of(request.options) > 0 then
@@ -189,6 +196,23 @@ function M.answer(...)
   return problem or 'This request does not offer that answer'
 end
 
+--- The answer of a question, or of a plan, that leaves what is wanted to the next prompt.
+---@param options tandem.PermissionOption[]
+---@return tandem.PermissionOption?
+function M.in_chat(options)
+  return by_id(options, 'answer_in_chat') or by_id(options, 'answer_start') and by_id(options, 'reject_once')
+end
+
+--- Answers the open question or plan of a session by the prompt that was just sent.
+---@param session tandem.Session
+function M.answer_in_chat(session)
+  local request = asked()
+  local option = request and request.session == session and M.in_chat(request.options)
+  if request and option then
+    choose(request, option)
+  end
+end
+
 --- The rules that Always answers would add, the narrowest first.
 ---@return string[]
 function M.rules()
@@ -209,10 +233,8 @@ end
 function M.always(scope, rule)
   local id = ({ turn = 'allow_turn', session = 'allow_always', project = 'allow_always_project' })[scope]
   local request, problem = asked()
-  local option = vim.iter(request and request.options or {}):find(function(option)
-    return option.optionId == id
-  end)
-  if not option then
+  local option = request and by_id(request.options, id)
+  if not (request and option) then
     return problem or 'This request does not offer that answer'
   end
   choose(request, option, rule or (scope ~= 'turn' and M.rules()[1] or nil))
