@@ -138,16 +138,22 @@ function M.comments()
   require('tandem.comments').send(session())
 end
 
+--- Starts the server and the session of a chat before its first prompt, for what they offer: modes, models, commands.
+---@param chosen tandem.Session
+local function prepare(chosen)
+  chosen:open(function(problem)
+    if problem then
+      require('tandem.say')(problem, vim.log.levels.ERROR)
+    end
+  end)
+end
+
 --- Opens the chat of the current workspace and goes there; from there, closes it.
 function M.chat()
   local current = session()
   current.chat:transcript()
   require('tandem.window').toggle(current.chat.buf)
-  current:open(function(problem)
-    if problem then
-      require('tandem.say')(problem, vim.log.levels.ERROR)
-    end
-  end)
+  prepare(current)
 end
 
 --- Shows the background commands of the session and goes there; from there, closes them.
@@ -330,6 +336,7 @@ function M.new()
     current.chat:transcript():set_input(text)
   end
   show_chat(current, true)
+  prepare(current)
 end
 
 --- Starts a chat that carries out the plan in a file, as it is in its buffer.
