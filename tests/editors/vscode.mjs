@@ -533,11 +533,16 @@ async function killedServer() {
   await model.script([{ text: "Half an" }, { hang: true }], [{ text: "Whole again." }]);
   await bench.say("Tell me more.");
   await bench.chat.locator(".answer", { hasText: "Half an" }).waitFor();
+  await bench.say("And after that?");
+  await bench.chat.locator(".waiting .user", { hasText: "And after that?" }).waitFor();
   assert.equal(bench.killServer(), 1);
   const card = bench.chat.locator(".list .error", { hasText: "stopped before it answered" });
   await card.getByRole("button", { name: "Try Again" }).click();
   await bench.chat.locator(".answer", { hasText: /^\s*Whole again\.\s*$/ }).waitFor(); // not joined to the half
   await bench.idle();
+  const box = bench.chat.locator("textarea");
+  await until(box, ({ value }) => value === "And after that?"); // once, though the new server knows of it, too
+  await box.fill("");
   const { requests } = await model.state();
   assert.ok(requests.at(-1).messages.length > requests.at(-2).messages.length, "the conversation went on");
 }

@@ -58,6 +58,8 @@ export class Turns {
   /** In the order in which the server answers them. */
   private readonly prompts: Said[] = [];
   private readonly joining: Said[] = [];
+  /** Of every message sent here. The answer to its request reports it, and a server that starts later does not report it once more. */
+  private readonly ids = new Set<string>();
   private listener: Listener | undefined;
 
   constructor(
@@ -77,7 +79,7 @@ export class Turns {
 
   /** Sends a message, which begins at once or follows what was sent before. Resolves when its turn is over. */
   async prompt(message: Message): Promise<void> {
-    const said = fresh(message, false);
+    const said = this.fresh(message, false);
     const isFirst = !this.isRunning;
     this.prompts.push(said);
     if (isFirst) {
@@ -102,7 +104,7 @@ export class Turns {
     if (!this.isRunning) {
       return this.prompt(message);
     }
-    const said = fresh(message, true);
+    const said = this.fresh(message, true);
     this.joining.push(said);
     this.listener?.changed();
     const outcome = await this.wire.steer(message, said.id, said.abort.signal).then(
@@ -129,8 +131,8 @@ export class Turns {
   receive({ promptId, state, prompt }: Pick<Turn, "promptId" | "state" | "prompt">): void {
     const said = [...this.joining, ...this.prompts].find(({ id }) => id === promptId);
     if (said === undefined) {
-      if (state === "returned" && prompt) {
-        this.listener?.returned(sent(prompt)); // it waited when the server before this one ended
+      if (state === "returned" && prompt && !this.ids.has(promptId)) {
+        this.listener?.returned(sent(prompt)); // it waited when the window was reloaded
       }
       return;
     }
@@ -168,6 +170,12 @@ export class Turns {
     this.listener = undefined;
   }
 
+  private fresh(message: Message, joins: boolean): Said {
+    const id = randomUUID();
+    this.ids.add(id);
+    return { message, joins, id, abort: new AbortController(), isTold: false, withdrawn: false };
+  }
+
   private begin(said: Said): void {
     if (!said.isTold) {
       said.isTold = true;
@@ -185,10 +193,6 @@ export class Turns {
   private unsent(): Said[] {
     return [...this.joining, ...this.prompts].filter(({ isTold }) => !isTold);
   }
-}
-
-function fresh(message: Message, joins: boolean): Said {
-  return { message, joins, id: randomUUID(), abort: new AbortController(), isTold: false, withdrawn: false };
 }
 
 /** Restores a message from the prompt that was sent. */

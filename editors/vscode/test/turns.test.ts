@@ -8,7 +8,7 @@ class Stage implements Wire, Listener {
   readonly told: string[] = [];
   readonly turns = new Turns(this, this);
   private readonly prompts = new Map<string, { resolve: (reason: StopReason) => void; reject: (error: Error) => void }>();
-  private readonly steers = new Map<string, (taken: boolean) => void>();
+  private readonly steers = new Map<string, { resolve: (taken: boolean) => void; reject: (error: Error) => void }>();
   private readonly ids = new Map<string, string>();
 
   prompt({ text }: Message, id: string, signal: AbortSignal): Promise<StopReason> {
@@ -20,7 +20,7 @@ class Stage implements Wire, Listener {
   steer({ text }: Message, id: string, signal: AbortSignal): Promise<boolean> {
     this.ids.set(text, id);
     signal.addEventListener("abort", () => this.told.push(`take out ${text}`));
-    return new Promise((resolve) => this.steers.set(text, resolve));
+    return new Promise((resolve, reject) => this.steers.set(text, { resolve, reject }));
   }
 
   async cancel(): Promise<void> {
@@ -61,15 +61,20 @@ class Stage implements Wire, Listener {
   }
 
   async take(text: string, taken: boolean): Promise<void> {
-    this.steers.get(text)?.(taken);
+    this.steers.get(text)?.resolve(taken);
+    await settled();
+  }
+
+  async refuse(text: string, error: Error): Promise<void> {
+    this.steers.get(text)?.reject(error);
     await settled();
   }
 
   /** The server reports the outcome of the last message with this text. */
-  receives(text: string, state: Turn["state"]): void {
+  receives(text: string, state: Turn["state"], prompt?: Turn["prompt"]): void {
     const promptId = this.ids.get(text);
     assert.ok(promptId, `${text} was sent`);
-    this.turns.receive({ promptId, state });
+    this.turns.receive({ promptId, state, ...(prompt && { prompt }) });
   }
 
   get waiting(): string[] {
@@ -114,6 +119,18 @@ test("a message that waited when the server before ended is given back with its 
   stage.turns.receive({ promptId: "of another life", state: "returned", prompt: [{ type: "text", text: "And the tests?" }, link] });
   stage.turns.receive({ promptId: "another", state: "ended" });
   assert.deepEqual(returned, [{ text: "And the tests?", attachments: [{ label: "a.rs", block: link }] }]);
+});
+
+test("a message that waited when the server was killed is given back once", async () => {
+  const stage = new Stage();
+  stage.say("one");
+  stage.say("two");
+  stage.now("now");
+  await stage.answer("one", new Error("killed"));
+  await stage.answer("two", new Error("killed"));
+  await stage.refuse("now", new Error("killed"));
+  ["two", "now"].forEach((text) => stage.receives(text, "returned", [{ type: "text", text }])); // by the next server
+  assert.deepEqual(stage.told, ["began one", "ended one: failed", "returned two: killed", "returned now: killed"]);
 });
 
 test("stopping gives back what has not begun, in its order", async () => {
