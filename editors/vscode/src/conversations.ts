@@ -76,9 +76,10 @@ export class Conversations implements Disposable {
     this.current.draft.text = this.remembered().draft ?? "";
     this.open = [{ session: this.current, title: "", isNews: false }];
     server.askPermission = async (params, token) => {
-      const answer = (await this.find(params.sessionId)?.askPermission(params, token)) ?? cancelled;
+      const session = this.find(params.sessionId);
+      const answer = (await session?.askPermission(params, token)) ?? cancelled;
       if (answer.outcome.outcome === "selected" && answer.outcome.optionId === START_ELSEWHERE) {
-        void this.startPlan(params.toolCall.locations?.[0]?.path ?? "");
+        this.startPlan(params.toolCall.locations?.[0]?.path ?? "").catch((error: unknown) => session?.notice(failure(error).text));
       }
       return answer;
     };
@@ -124,6 +125,11 @@ export class Conversations implements Disposable {
 
   /** Opens a new conversation with the current configuration; the others continue. It replaces one without prompts. */
   async renew(): Promise<void> {
+    await (await this.showNew()).open();
+  }
+
+  /** Its session at the server is not open yet. */
+  private async showNew(): Promise<Session> {
     if (this.current.transcript.isEmpty) {
       await this.restoredOnce(); // else what is restored later would take its place
     }
@@ -136,14 +142,14 @@ export class Conversations implements Disposable {
       void before.close();
     }
     this.show(session);
-    await session.open();
+    return session;
   }
 
-  /** Opens a conversation that carries out the plan in a file, as it is in its editor. */
+  /** Opens a conversation that carries out the plan in a file, as it is in its editor. An empty one would be closed when another is shown. */
   private async startPlan(path: string): Promise<void> {
     const plan = (await workspace.openTextDocument(path)).getText();
-    await this.renew();
-    await this.current.prompt({ text: `Carry out this plan:\n\n${plan}`, attachments: [] });
+    const session = await this.showNew();
+    await session.prompt({ text: `Carry out this plan:\n\n${plan}`, attachments: [] });
   }
 
   /** Shows an open conversation, by its place. */
@@ -284,8 +290,7 @@ export class Conversations implements Disposable {
       }
       this.show(session);
     } catch (error) {
-      this.current.transcript.notice(failure(error).text);
-      this.happened.fire({ type: "changed" });
+      this.current.notice(failure(error).text);
     }
   }
 

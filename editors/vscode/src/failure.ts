@@ -1,6 +1,6 @@
 /** Turns errors into messages and matching remedies. */
 import { l10n } from "vscode";
-import { ErrorCodes, ResponseError } from "vscode-languageclient/node";
+import { ConnectionError, ErrorCodes, ResponseError } from "vscode-languageclient/node";
 import type { Remedy } from "./messages";
 import type { FailureData } from "./protocol";
 
@@ -21,7 +21,7 @@ export interface Failure {
   readonly remedies: readonly Remedy[];
 }
 
-/** The server's message, or a generic one if it stopped. */
+/** The message of the server or of the editor, or a generic one if the server stopped. */
 export function failure(error: unknown): Failure {
   if (error instanceof StartError) {
     return { text: error.message, remedies: error.remedies };
@@ -30,6 +30,9 @@ export function failure(error: unknown): Failure {
     const code = (error.data as FailureData | undefined)?.code;
     const words = sentence(error.message);
     return { ...(code === "no_model" ? { text: noModel(), details: words } : { text: words }), remedies: remedies(code) };
+  }
+  if (error instanceof Error && !(error instanceof ResponseError) && !(error instanceof ConnectionError)) {
+    return { text: sentence(error.message), remedies: ["retry", "log"] };
   }
   const text = l10n.t("The tandem server stopped before it answered. Try again to restart it; the log shows why it stopped.");
   return { text, remedies: ["retry", "log"] };

@@ -280,9 +280,15 @@ export class Session implements Disposable {
   async pick(id: string, value: string): Promise<void> {
     try {
       await (id === "mode" ? this.pickMode(value) : this.pickOption(id, value));
+      this.changed();
     } catch (error) {
-      this.transcript.notice(failure(error).text);
+      this.notice(failure(error).text);
     }
+  }
+
+  /** Adds a notice to the chat. */
+  notice(text: string): void {
+    this.transcript.notice(text);
     this.changed();
   }
 

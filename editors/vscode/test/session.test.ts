@@ -3,13 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { EventEmitter, l10n } from "vscode";
+import { CancellationTokenSource, EventEmitter, l10n, workspace } from "vscode";
 import { ResponseError, type RequestType } from "vscode-languageclient/node";
 import * as protocol from "../src/protocol";
 import type { Server } from "../src/server";
 import { Conversations } from "../src/conversations";
 import { translated } from "../src/served";
 import { Memory } from "../src/memory";
+import { START_ELSEWHERE } from "../src/transcript";
 
 interface Asked {
   readonly params: { readonly sessionId?: string };
@@ -33,6 +34,8 @@ class Stage {
   request({ method }: RequestType<unknown, unknown, unknown>, params: Asked["params"]): Promise<unknown> {
     return new Promise((resolve, reject) => this.asked.set(method, { params, resolve, reject }));
   }
+
+  askPermission: Server["askPermission"] = () => assert.fail("it is replaced");
 
   async notify(): Promise<void> {}
 
@@ -447,6 +450,44 @@ test("a message that is withdrawn before there is a session is not sent", async 
   assert.equal(current.draft.text, "second");
   (await stage.take("session/prompt")).resolve({ stopReason: "end_turn" });
   await first;
+});
+
+/** The plan of the conversation is to be started in a new one. */
+async function startElsewhere({ stage, conversations }: Awaited<ReturnType<typeof conversation>>) {
+  const toolCall = { toolCallId: "plan", title: "Start?", locations: [{ path: "/plans/a.md" }] };
+  const options = [{ optionId: START_ELSEWHERE, name: "Start in a New Session", kind: "allow_once" as const }];
+  const { questions } = conversations.current;
+  const answer = stage.askPermission({ sessionId: "old", toolCall, options }, new CancellationTokenSource().token);
+  questions.answer(questions.ids[0] ?? 0, START_ELSEWHERE);
+  await answer;
+  await settled();
+}
+
+test("a plan starts in its new session, whichever is shown meanwhile", async () => {
+  const opened = await conversation();
+  const { stage, conversations } = opened;
+  await startElsewhere(opened);
+  const begun = await stage.take("session/new");
+  await conversations.select(0);
+  begun.resolve({ sessionId: "second" });
+  const { params } = await stage.take("session/prompt");
+  assert.equal(params.sessionId, "second");
+  assert.match(JSON.stringify(params), /Carry out this plan:\\n\\ntext of \/plans\/a\.md/);
+  assert.deepEqual(
+    conversations.labels.map(({ isCurrent, state }) => [isCurrent, state]),
+    [
+      [true, "idle"],
+      [false, "running"],
+    ],
+  );
+});
+
+test("a plan that cannot be read is reported in the session that has it", async (t) => {
+  const opened = await conversation();
+  t.mock.method(workspace, "openTextDocument", () => Promise.reject(new Error("cannot open /plans/a.md")));
+  await startElsewhere(opened);
+  assert.equal(opened.texts().at(-1), "Cannot open /plans/a.md.");
+  assert.equal(opened.stage.hasAsked("session/new"), false);
 });
 
 async function settled(): Promise<void> {

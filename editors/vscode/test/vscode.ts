@@ -37,5 +37,7 @@ export const window = { registerWebviewViewProvider: nothing, showInformationMes
 export const lm = {};
 export const workspace = {
   workspaceFolders: [{ uri: { fsPath: "/project" } }],
+  asRelativePath: (path: string) => path,
+  openTextDocument: async (path: string) => ({ getText: () => `text of ${path}` }),
   getConfiguration: () => ({ get: (_key: string, otherwise: unknown) => otherwise }),
 };
