@@ -19,6 +19,7 @@ import type { Draft } from "./draft";
 import { type Attachment, attachmentOfFile, chips, chooseAttachments, imageAttachment, pictureOf } from "./context";
 import type { Conversations } from "./conversations";
 import { useCode } from "./code";
+import { failure } from "./failure";
 import type { Focus } from "./focus";
 import { existing, openLink, openLocation } from "./links";
 import { followJob } from "./follow";
@@ -89,7 +90,9 @@ export class ChatView implements WebviewViewProvider, Disposable {
     this.listening = false;
     const dist = Uri.joinPath(this.extension, "dist");
     view.webview.options = { enableScripts: true, enableForms: false, enableCommandUris: false, localResourceRoots: [dist] };
-    view.webview.onDidReceiveMessage((message: FromView) => void this.receive(message));
+    view.webview.onDidReceiveMessage((message: FromView) =>
+      this.receive(message).catch((error: unknown) => void window.showErrorMessage(`tandem: ${failure(error).text}`)),
+    );
     view.onDidChangeVisibility(() => {
       this.listening &&= view.visible; // a hidden view is discarded; shown again, it reports that it is ready
     });
@@ -358,9 +361,10 @@ export class ChatView implements WebviewViewProvider, Disposable {
     if (what !== "save") {
       return what === "models" ? this.form.models(request, values) : this.form.check(request, values);
     }
-    await this.form.save(values);
-    await this.renewal.now();
-    this.post({ type: "setupDone" });
+    if (await this.form.save(request, values)) {
+      await this.renewal.now();
+      this.post({ type: "setupDone" });
+    }
   }
 
   private async remedy(remedy: Remedy, id?: number): Promise<void> {

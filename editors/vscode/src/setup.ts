@@ -35,14 +35,20 @@ export class SetUp {
     }
   }
 
-  /** The settings of the machine where the files are; changing them restarts the server. */
-  async save({ provider, model, apiKey, baseUrl }: Setup): Promise<void> {
+  /** The settings of the machine where the files are; changing them restarts the server. Returns whether it could save them. */
+  async save(request: number, { provider, model, apiKey, baseUrl }: Setup): Promise<boolean> {
     const settings = workspace.getConfiguration("tandem");
-    if (apiKey !== "") {
-      await this.server.setApiKey(provider, apiKey);
+    try {
+      if (apiKey !== "") {
+        await this.server.setApiKey(provider, apiKey);
+      }
+      await settings.update("baseUrl", baseUrl, ConfigurationTarget.Global);
+      await settings.update("model", provider === CUSTOM ? model : `${provider}/${model}`, ConfigurationTarget.Global);
+      return true;
+    } catch (error) {
+      this.post({ type: "setupChecked", request, findings: [], problem: inTheForm(error) });
+      return false;
     }
-    await settings.update("baseUrl", baseUrl, ConfigurationTarget.Global);
-    await settings.update("model", provider === CUSTOM ? model : `${provider}/${model}`, ConfigurationTarget.Global);
   }
 }
 

@@ -4,7 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { EventEmitter, Uri, type WebviewView } from "vscode";
+import { EventEmitter, Uri, type WebviewView, window, workspace } from "vscode";
+import { ResponseError } from "vscode-languageclient/node";
 import { ChatView } from "../src/chat";
 import type { FromView, ToView } from "../src/messages";
 import type { Focus } from "../src/focus";
@@ -82,6 +83,10 @@ class Pane {
 
   type(text: string) {
     this.sent.fire({ type: "draft", text });
+  }
+
+  does(message: FromView) {
+    this.sent.fire(message);
   }
 
   types() {
@@ -230,3 +235,31 @@ test("a view that is shown again is not waited for", (context) => {
   assert.deepEqual(pane.types(), ["reset", "changes"]);
   chat.dispose();
 });
+
+test("an action that fails is reported", async (t) => {
+  const { session, chat, pane } = opened();
+  const shown = t.mock.method(window, "showErrorMessage", async () => undefined);
+  const jobs = { find: () => undefined };
+  Object.assign(session.current, { jobs, stopJob: () => Promise.reject(new ResponseError(-32803, "there is no command 7")) });
+  pane.does({ type: "job", what: "stop", id: 7 });
+  await settled();
+  assert.deepEqual(
+    shown.mock.calls.map(({ arguments: [text] }) => text as unknown),
+    ["tandem: There is no command 7."],
+  );
+  chat.dispose();
+});
+
+test("settings that cannot be saved are reported in the form, which stays open", async (t) => {
+  const { chat, pane } = opened();
+  const update = () => Promise.reject(new Error("Unable to write into user settings"));
+  t.mock.method(workspace, "getConfiguration", () => ({ get: () => undefined, update }) as never);
+  pane.received.length = 0;
+  const values = { provider: "custom", model: "m", apiKey: "", baseUrl: "http://localhost/v1" };
+  pane.does({ type: "setup", what: "save", request: 3, values });
+  await settled();
+  assert.deepEqual(pane.received, [{ type: "setupChecked", request: 3, findings: [], problem: "Unable to write into user settings." }]);
+  chat.dispose();
+});
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));

@@ -33,11 +33,15 @@ export const l10n = {
   t: (text: string, ...values: unknown[]) => text.replace(/\{(\d+)\}/g, (_, index: string) => String(values[Number(index)])),
 };
 export const languages = { onDidChangeDiagnostics: Event.None };
-export const window = { registerWebviewViewProvider: nothing, showInformationMessage: async () => undefined };
+export const window = {
+  registerWebviewViewProvider: nothing,
+  showInformationMessage: async () => undefined,
+  showErrorMessage: async () => undefined,
+};
 export const lm = {};
 export const workspace = {
   workspaceFolders: [{ uri: { fsPath: "/project" } }],
   asRelativePath: (path: string) => path,
   openTextDocument: async (path: string) => ({ getText: () => `text of ${path}` }),
-  getConfiguration: () => ({ get: (_key: string, otherwise: unknown) => otherwise }),
+  getConfiguration: () => ({ get: (_key: string, otherwise: unknown) => otherwise, update: async () => undefined }),
 };
