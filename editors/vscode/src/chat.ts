@@ -353,6 +353,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   private showDraft(): void {
+    this.conversations.rememberSoon();
     this.post({ type: "draft", text: this.draft.text });
     this.stateChanged();
   }

@@ -240,14 +240,14 @@ export class Conversations implements Disposable {
     }
     const open = this.open.flatMap(({ session, id, title, pending, draft: before = "" }) => {
       const known = session === undefined ? id : session.isBegun ? session.savedId : undefined;
-      const draft = session?.draft.text ?? before;
+      const draft = session?.draft.unsent ?? before;
       const isDraft = draft !== "";
       return known === undefined
         ? []
         : [{ id: known, title: (session?.title || title).slice(0, 200), ...(pending && { pending }), ...(isDraft && { draft }) }];
     });
     const { isBegun, savedId, draft } = this.current;
-    const current = !isBegun ? { draft: draft.text } : savedId === undefined ? {} : { current: savedId };
+    const current = !isBegun ? { draft: draft.unsent } : savedId === undefined ? {} : { current: savedId };
     this.memory.update(OPEN, { open, ...current } satisfies Remembered);
   }
 
@@ -322,7 +322,7 @@ export class Conversations implements Disposable {
 
   private receive(session: Session, event: SessionEvent): void {
     this.any.fire({ session, event });
-    if (event.type === "began" || event.type === "ended" || event.type === "takenUp") {
+    if (event.type === "began" || event.type === "ended" || event.type === "takenUp" || event.type === "returned") {
       this.remember();
     }
     if (session === this.current) {

@@ -22,6 +22,11 @@ export class Draft {
     this.content = { ...this.content, text };
   }
 
+  /** All text that was not sent, with the previous draft. */
+  get unsent(): string {
+    return joined(this.replaced?.before.text ?? "", this.text);
+  }
+
   get attachments(): readonly Attachment[] {
     return this.content.attachments;
   }
@@ -47,7 +52,7 @@ export class Draft {
 
   /** Adds a message that was not sent. */
   add({ text, attachments }: Message): void {
-    this.text = this.text.trim() === "" ? text : `${this.text}\n\n${text}`;
+    this.text = joined(this.text, text);
     attachments.forEach((attachment) => this.attach(attachment));
   }
 
@@ -68,4 +73,8 @@ export class Draft {
     this.content = this.replaced?.before ?? EMPTY;
     this.replaced = undefined;
   }
+}
+
+function joined(first: string, second: string): string {
+  return first.trim() === "" ? second : second.trim() === "" ? first : `${first}\n\n${second}`;
 }

@@ -26,7 +26,8 @@ after(() => rmSync(extension, { recursive: true }));
 /** The sessions this test acts as the server for. */
 class Stage {
   readonly draft = new Draft();
-  readonly rememberSoon = () => undefined;
+  remembered: string | undefined;
+  readonly rememberSoon = () => void (this.remembered = this.draft.unsent);
   began = 0;
   current = { transcript: new Transcript(), state: { phase: "ready" }, draft: this.draft, typingBegan: async () => void (this.began += 1) };
   asking = 0;
@@ -121,6 +122,17 @@ test("what comes back while the chat is hidden is in the input when it is shown"
   run();
   const [shown] = pane.received;
   assert.equal(shown?.type === "reset" && shown.draft, "not sent");
+  chat.dispose();
+});
+
+test("a draft that the chat changes is saved", () => {
+  const { session, chat, pane } = opened();
+  pane.type("a draft");
+  session.draft.edit({ text: "an earlier message", attachments: [] }, 1);
+  pane.type("an earlier message, changed");
+  assert.equal(session.remembered, "a draft\n\nan earlier message, changed");
+  pane.does({ type: "cancelEdit" });
+  assert.equal(session.remembered, "a draft");
   chat.dispose();
 });
 

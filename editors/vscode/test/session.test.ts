@@ -297,6 +297,40 @@ test("what was open is open again after the window was loaded, the rest when it 
   assert.equal((await again.stage.take("session/load")).params.sessionId, "old");
 });
 
+test("a message that is being edited, and the draft it took the place of, are in the input after a reload", async () => {
+  const { file, conversations } = await conversation();
+  const { draft } = conversations.current;
+  draft.text = "a draft";
+  draft.edit({ text: "old question", attachments: [] }, 1);
+  draft.text = "old question, in short";
+  conversations.remember();
+  conversations.dispose();
+  const again = open(new Stage(), file);
+  const started = again.conversations.start();
+  (await again.stage.take("session/load")).resolve({});
+  await started;
+  assert.equal(again.conversations.current.draft.text, "a draft\n\nold question, in short");
+});
+
+test("a message that comes back to another conversation is in its input after a reload", async () => {
+  const { stage, file, conversations } = await conversation();
+  const loaded = conversations.load("saved");
+  const load = await stage.take("session/load");
+  stage.says("saved", "user_message_chunk", "saved question");
+  load.resolve({});
+  await loaded;
+  stage.turn.fire({ sessionId: "old", promptId: "p", state: "returned", prompt: [{ type: "text", text: "And the tests?" }] });
+  conversations.dispose();
+  const again = open(new Stage(), file);
+  const started = again.conversations.start();
+  (await again.stage.take("session/load")).resolve({});
+  await started;
+  const selected = again.conversations.select(0);
+  (await again.stage.take("session/load")).resolve({});
+  await selected;
+  assert.equal(again.conversations.current.draft.text, "And the tests?");
+});
+
 test("a session that another window holds gives way to a new one after a reload, and stays open for that window", async () => {
   const { file, conversations } = await conversation();
   conversations.dispose();

@@ -115,19 +115,23 @@ export function tabChecks({ bench, model, picture }) {
     await changes("Write the first.").waitFor();
     await changes("second.txt").first().waitFor();
     await picture("of-each");
+    await said("Write the second.").hover();
+    await said("Write the second.").getByRole("button", { name: /^Edit/ }).click();
+    await shows("Write the second.");
     await tab(/Write the first/).click();
     await shows("For the first.");
     await tab(/Write the second/).click();
-    await shows("For the second.");
+    await shows("Write the second.");
     await bench.reload();
     await changes("Write the first.").waitFor();
     await changes("Write the second.").waitFor();
-    await shows("For the second.");
+    const both = "For the second.\n\nWrite the second."; // the draft, and the message that took its place
+    await shows(both);
     await tab(/Write the first/).click();
     await shows("For the first.");
     await box.fill("");
     await tab(/Write the second/).click();
-    await shows("For the second.");
+    await shows(both);
     await box.fill("");
     await bench.command("tandem: Reject All");
     await bench.answerDialog("in 2 files?", "Reject 2 Files");
