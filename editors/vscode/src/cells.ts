@@ -24,7 +24,6 @@ import { DidCloseTextDocumentNotification, DidOpenTextDocumentNotification } fro
 import { cellAttachment } from "./context";
 import { failure } from "./failure";
 import { textOfNotebook } from "./notebooks";
-import * as protocol from "./protocol";
 import type { Server } from "./server";
 import type { Message } from "./turns";
 
@@ -112,7 +111,7 @@ export class Cells implements TextDocumentContentProvider, Disposable {
           textDocument: { uri, languageId, version, text: document.getText() },
         });
         const params = { textDocument: { uri }, range, instruction, ...(previous && { previous }) };
-        const { text } = await this.server.request(protocol.inline, params, token);
+        const text = await this.server.rewrite(params, token);
         return text.replace(/\n$/, "");
       } catch (error) {
         if (!token.isCancellationRequested) {

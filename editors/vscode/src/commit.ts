@@ -5,7 +5,6 @@
 import { randomUUID } from "node:crypto";
 import { commands, type Disposable, extensions, l10n, ProgressLocation, type SourceControl, Uri, window, workspace } from "vscode";
 import { failure } from "./failure";
-import { inline } from "./protocol";
 import { COMMIT_SCHEME, type Server } from "./server";
 
 /** The number of recent commits that show the style of a repository. */
@@ -76,7 +75,7 @@ async function write(server: Server, inputBox: Repository["inputBox"], uri: Uri)
   const title = l10n.t("tandem: writing the commit message");
   await window.withProgress({ location: ProgressLocation.Notification, title, cancellable: true }, async (_, token) => {
     try {
-      const { text } = await server.request(inline, params, token);
+      const text = await server.rewrite(params, token);
       void put(inputBox, before, text.trim());
     } catch (error) {
       if (!token.isCancellationRequested) {

@@ -32,7 +32,6 @@ import type { Conversations } from "./conversations";
 import { EarlyTyping } from "./early";
 import { failure } from "./failure";
 import { cellOf } from "./notebooks";
-import * as protocol from "./protocol";
 import { asDiff, type Lines, type Piece, piecesOf, shifted, withoutLastLineEnd } from "./rewrite";
 import { visible } from "./safe";
 import type { Server } from "./server";
@@ -93,7 +92,6 @@ export class Inline implements Disposable {
       this.controller,
       this.replaced,
       this.cells,
-      server.onInline(({ text }) => this.grew(text)),
       workspace.onDidChangeTextDocument((event) => this.changed(event)),
       workspace.onDidCloseTextDocument((document) => document === this.edit?.document && this.close()),
       window.onDidChangeVisibleTextEditors(() => this.decorate()),
@@ -232,7 +230,7 @@ export class Inline implements Disposable {
       return;
     }
     edit.request?.cancel.cancel();
-    await edit.request?.end; // else its updates would be taken for this one's
+    await edit.request?.end; // while both run, neither's text is shown
     if (edit !== this.edit) {
       return;
     }
@@ -254,11 +252,8 @@ export class Inline implements Disposable {
     try {
       const range = { start: { line: start.line, character: 0 }, end: { line: end.line, character: end.character } };
       const textDocument = { uri: document.uri.toString() };
-      const { text } = await this.server.request(
-        protocol.inline,
-        { textDocument, range, instruction, ...(previous && { previous }) },
-        cancel.token,
-      );
+      const params = { textDocument, range, instruction, ...(previous && { previous }) };
+      const text = await this.server.rewrite(params, cancel.token, (grown) => this.grew(edit, grown));
       edit.text = withoutLastLineEnd(text);
       edit.pieces = piecesOf(document.getText(rangeOf(document, edit.lines)), edit.text);
       edit.request = undefined;
@@ -272,9 +267,9 @@ export class Inline implements Disposable {
     }
   }
 
-  private grew(text: string): void {
-    if (this.edit?.request !== undefined) {
-      this.edit.text = text;
+  private grew(edit: Edit, text: string): void {
+    if (edit === this.edit && edit.request !== undefined) {
+      edit.text = text;
       this.draw();
     }
   }

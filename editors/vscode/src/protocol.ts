@@ -139,7 +139,7 @@ export interface PermissionResult {
 export type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled";
 
 export type ContentBlock = wire.ContentBlock;
-export type InlineUpdate = wire.InlineUpdate;
+export type InlineParams = wire.InlineParams;
 export type Job = wire.Job;
 export type Jobs = wire.Jobs;
 export type JobOutput = wire.JobOutput;

@@ -21,6 +21,7 @@ import type { NextEdit } from "./nextEdit";
 import * as protocol from "./protocol";
 import { Answers, hasModels, listModels } from "./models";
 import { Notebooks } from "./notebooks";
+import { Rewrites } from "./rewrites";
 import { answerMcp } from "./tools";
 import { savingUnseen } from "./unseen";
 
@@ -43,15 +44,13 @@ export class Server implements Disposable {
   private readonly statusChanged = new EventEmitter<protocol.StatusParams>();
   private readonly turned = new EventEmitter<protocol.Turn>();
   private readonly jobsListed = new EventEmitter<protocol.Jobs>();
-  private readonly inlined = new EventEmitter<protocol.InlineUpdate>();
+  private readonly rewrites = new Rewrites();
   private readonly ended = new EventEmitter<void>();
   readonly onUpdate = this.updated.event;
   readonly onStatus = this.statusChanged.event;
   readonly onTurn = this.turned.event;
   /** A background command of a session began or ended. */
   readonly onJobs = this.jobsListed.event;
-  /** More text of the running edit in place. */
-  readonly onInline = this.inlined.event;
   /** The process ended, on request or not. */
   readonly onEnd = this.ended.event;
   /** Answers the server's permission questions. */
@@ -74,6 +73,12 @@ export class Server implements Disposable {
     const client = await this.start();
     await this.notebooks?.settled();
     return token === undefined ? client.sendRequest<R>(type.method, params) : client.sendRequest<R>(type.method, params, token);
+  }
+
+  /** Asks for a rewrite; `grew` receives its text so far. */
+  async rewrite(params: protocol.InlineParams, token: CancellationToken, grew = (_text: string): void => undefined): Promise<string> {
+    const { text } = await this.rewrites.run(this.request(protocol.inline, params, token), grew);
+    return text;
   }
 
   /** Sends nothing when no server runs: notifications never start one. */
@@ -121,7 +126,6 @@ export class Server implements Disposable {
     this.statusChanged.dispose();
     this.turned.dispose();
     this.jobsListed.dispose();
-    this.inlined.dispose();
     this.ended.dispose();
   }
 
@@ -208,7 +212,7 @@ export class Server implements Disposable {
     client.onNotification(protocol.status, (status) => this.statusChanged.fire(status));
     client.onNotification(protocol.turn, (turn) => this.turned.fire(turn));
     client.onNotification(protocol.jobsChanged, (jobs) => this.jobsListed.fire(jobs));
-    client.onNotification(protocol.inlineUpdate, (update) => this.inlined.fire(update));
+    client.onNotification(protocol.inlineUpdate, ({ text }) => this.rewrites.receive(text));
     client.onRequest(protocol.diagnostics, (params, token) => diagnostics(client, params, token));
     client.onRequest(protocol.language, (params, token) => language(client, params, token));
     client.onRequest(protocol.requestPermission, (params, token) => this.askPermission(params, token));
