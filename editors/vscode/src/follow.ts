@@ -12,22 +12,24 @@ const [REDRAW, NO_WRAP, WRAP] = ["\r\u001B[K", "\u001B[?7l", "\u001B[?7h"];
 /** The sequences that select colors. */
 const COLORS = new RegExp("(\u001B\\[[0-9;]*m)");
 
+/** Those that are open. */
 const terminals = new Map<string, Terminal>();
 
 export function followJob(session: Session, job: protocol.Job): void {
-  const key = `${session.current}:${job.id}`;
+  const key = `${session.current}:${job.id}:${job.startedAt}`; // the ids begin again with each server
   const known = terminals.get(key);
-  if (known !== undefined && known.exitStatus === undefined) {
+  if (known !== undefined) {
     known.show();
     return;
   }
   const name = l10n.t("Job {0}: {1}", job.id, visible(job.command).split("\n", 1)[0] ?? "");
-  const terminal = window.createTerminal({ name, pty: output(session, job.id) });
+  const terminal = window.createTerminal({ name, pty: output(session, job.id, () => terminals.delete(key)) });
   terminals.set(key, terminal);
   terminal.show();
 }
 
-function output(session: Session, id: number) {
+/** `closed` is called when the terminal is gone. */
+function output(session: Session, id: number, closed: () => void) {
   const written = new EventEmitter<string>();
   let known = { offset: 0, line: "" };
   let timer: NodeJS.Timeout | undefined;
@@ -53,6 +55,7 @@ function output(session: Session, id: number) {
     close: () => {
       isOpen = false;
       clearTimeout(timer);
+      closed();
     },
     handleInput: (typed: string) => void (typed === CTRL_C && session.stopJob(id)),
   };

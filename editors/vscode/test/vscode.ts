@@ -34,6 +34,7 @@ export const l10n = {
 };
 export const languages = { onDidChangeDiagnostics: Event.None };
 export const window = {
+  createTerminal: nothing,
   registerWebviewViewProvider: nothing,
   showInformationMessage: async () => undefined,
   showErrorMessage: async () => undefined,
