@@ -235,6 +235,7 @@ async function setUpInTheForm() {
     await form.getByRole("button", { name: "Test" }).press("Enter");
     await form.locator(".finding").first().waitFor();
     await picture("setup");
+    await unwritable(form);
   });
   await model.reset();
   await bench.chat.locator(".list .error").getByRole("button", { name: "Set Up Model" }).waitFor({ state: "detached" });
@@ -243,6 +244,14 @@ async function setUpInTheForm() {
   await bench.chat.locator(".answer", { hasText: "Good morning." }).waitFor();
   await bench.idle();
   await exactly(bench.chat.locator(".list .error"), 0); // the earlier card is gone
+}
+
+/** The file of the settings has a syntax error. */
+async function unwritable(form) {
+  bench.write("data/Machine/settings.json", `{ "tandem.server.path": ${JSON.stringify(bench.program)},`);
+  await form.getByRole("button", { name: "Save" }).press("Enter");
+  await form.locator(".setup-status", { hasText: "Unable to write" }).waitFor();
+  bench.configure({});
 }
 
 async function fillForm(key, then) {
