@@ -22,7 +22,7 @@ import {
 } from "vscode";
 import { DidCloseTextDocumentNotification, DidOpenTextDocumentNotification } from "vscode-languageclient/node";
 import { cellAttachment } from "./context";
-import { failure } from "./failure";
+import { showFailure } from "./failure";
 import { textOfNotebook } from "./notebooks";
 import type { Server } from "./server";
 import type { Message } from "./turns";
@@ -115,7 +115,7 @@ export class Cells implements TextDocumentContentProvider, Disposable {
         return text.replace(/\n$/, "");
       } catch (error) {
         if (!token.isCancellationRequested) {
-          void window.showErrorMessage(`tandem: ${failure(error).text}`);
+          showFailure(error);
         }
         return undefined;
       } finally {

@@ -19,7 +19,7 @@ import type { Draft } from "./draft";
 import { type Attachment, attachmentOfFile, chips, chooseAttachments, imageAttachment, pictureOf } from "./context";
 import type { Conversations } from "./conversations";
 import { useCode } from "./code";
-import { failure } from "./failure";
+import { showFailure } from "./failure";
 import type { Focus } from "./focus";
 import { existing, openLink, openLocation } from "./links";
 import { followJob } from "./follow";
@@ -90,9 +90,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
     this.listening = false;
     const dist = Uri.joinPath(this.extension, "dist");
     view.webview.options = { enableScripts: true, enableForms: false, enableCommandUris: false, localResourceRoots: [dist] };
-    view.webview.onDidReceiveMessage((message: FromView) =>
-      this.receive(message).catch((error: unknown) => void window.showErrorMessage(`tandem: ${failure(error).text}`)),
-    );
+    view.webview.onDidReceiveMessage((message: FromView) => this.receive(message).catch(showFailure));
     view.onDidChangeVisibility(() => {
       this.listening &&= view.visible; // a hidden view is discarded; shown again, it reports that it is ready
     });

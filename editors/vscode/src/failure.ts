@@ -1,5 +1,5 @@
 /** Turns errors into messages and matching remedies. */
-import { l10n } from "vscode";
+import { l10n, window } from "vscode";
 import { ConnectionError, ErrorCodes, ResponseError } from "vscode-languageclient/node";
 import type { Remedy } from "./messages";
 import type { FailureData } from "./protocol";
@@ -36,6 +36,11 @@ export function failure(error: unknown): Failure {
   }
   const text = l10n.t("The tandem server stopped before it answered. Try again to restart it; the log shows why it stopped.");
   return { text, remedies: ["retry", "log"] };
+}
+
+/** Reports an action that failed. */
+export function showFailure(error: unknown): void {
+  void window.showErrorMessage(`tandem: ${failure(error).text}`);
 }
 
 /** The server's message is about variables and files; the editor has a form. */

@@ -1,5 +1,6 @@
 /** A background command in a VS Code terminal: its output as it arrives. Ctrl+C stops the command; closing the terminal does not. */
 import { EventEmitter, l10n, type Terminal, window } from "vscode";
+import { showFailure } from "./failure";
 import type * as protocol from "./protocol";
 import { visible } from "./safe";
 import type { Session } from "./session";
@@ -57,7 +58,7 @@ function output(session: Session, id: number, closed: () => void) {
       clearTimeout(timer);
       closed();
     },
-    handleInput: (typed: string) => void (typed === CTRL_C && session.stopJob(id)),
+    handleInput: (typed: string) => void (typed === CTRL_C && session.stopJob(id).catch(showFailure)),
   };
 }
 

@@ -2,6 +2,7 @@
 import { type Disposable, l10n, type QuickPick, type QuickPickItem, ThemeIcon, window, workspace } from "vscode";
 import type { ChatView } from "./chat";
 import type { Conversations } from "./conversations";
+import { showFailure } from "./failure";
 import type { SavedSession } from "./protocol";
 
 interface Entry extends QuickPickItem {
@@ -21,14 +22,14 @@ export async function openSession(conversations: Conversations, chat: ChatView):
   list.matchOnDescription = true;
   const subscriptions: Disposable[] = [
     list,
-    list.onDidTriggerItemButton(
-      ({ item, button }) => void (button === rename ? renameSession(conversations, item) : deleteSession(conversations, item)),
+    list.onDidTriggerItemButton(({ item, button }) =>
+      (button === rename ? renameSession(conversations, item) : deleteSession(conversations, item)).catch(showFailure),
     ),
     list.onDidHide(() => subscriptions.forEach((subscription) => void subscription.dispose())),
     list.onDidAccept(() => {
       const [picked] = list.selectedItems;
       list.hide();
-      void (picked && show(conversations, chat, picked));
+      void (picked && show(conversations, chat, picked).catch(showFailure));
     }),
   ];
   await fill(list, conversations);

@@ -21,8 +21,9 @@ class NotebookCellData {}
 class NotebookData {}
 class NotebookEdit {}
 class NotebookRange {}
+class ThemeIcon {}
 class WorkspaceEdit {}
-export { NotebookCellData, NotebookData, NotebookEdit, NotebookRange, Position, Range, Uri, WorkspaceEdit };
+export { NotebookCellData, NotebookData, NotebookEdit, NotebookRange, Position, Range, ThemeIcon, Uri, WorkspaceEdit };
 
 const nothing = () => ({ dispose: () => undefined });
 export const ProgressLocation = {};
@@ -34,10 +35,12 @@ export const l10n = {
 };
 export const languages = { onDidChangeDiagnostics: Event.None };
 export const window = {
+  createQuickPick: nothing,
   createTerminal: nothing,
   registerWebviewViewProvider: nothing,
   showInformationMessage: async () => undefined,
   showErrorMessage: async () => undefined,
+  showWarningMessage: async () => undefined,
 };
 export const lm = {};
 export const workspace = {
