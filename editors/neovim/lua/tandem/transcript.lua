@@ -109,15 +109,22 @@ function Transcript:fold(first, last)
   end
 end
 
---- Changes the buffer for the program: not the user's to undo, and no reason to move what the user looks at.
+--- Changes a buffer for the program: not the user's to undo.
+---@param buf integer
 ---@param change fun()
-function Transcript:write(change)
-  local options = vim.bo[self.buf]
+local function without_undo(buf, change)
+  local options = vim.bo[buf]
   local modifiable, levels = options.modifiable, options.undolevels
-  local followers, count = self:followers(), api.nvim_buf_line_count(self.buf)
   options.modifiable, options.undolevels = true, -1
   change()
   options.modifiable, options.undolevels, options.modified = modifiable, levels, false
+end
+
+--- Changes the buffer for the program, which is no reason to move what the user looks at.
+---@param change fun()
+function Transcript:write(change)
+  local followers, count = self:followers(), api.nvim_buf_line_count(self.buf)
+  without_undo(self.buf, change)
   for _, win in ipairs(followers) do
     api.nvim_win_set_cursor(win, api.nvim_win_get_cursor(win)) -- scrolls to where the cursor was carried
   end
@@ -287,7 +294,9 @@ function Transcript:reset(title, heading)
   self.heading, self.saved, self.plain = heading, nil, {}
   api.nvim_buf_clear_namespace(self.buf, -1, 0, -1)
   vim.bo[self.buf].modifiable = true
-  api.nvim_buf_set_lines(self.buf, 0, -1, false, { title, '', heading, '' })
+  without_undo(self.buf, function()
+    api.nvim_buf_set_lines(self.buf, 0, -1, false, { title, '', heading, '' })
+  end)
   self.input = { mark = self:anchor(1), gap = 1 }
   self.last = { mark = self:anchor(0), gap = 0, next = self.input }
   vim.iter(vim.fn.win_findbuf(self.buf)):each(show_end)
@@ -312,14 +321,15 @@ function Transcript:move(buf)
   end
   self.buf, self.saved = buf, nil
   vim.bo[buf].modifiable = true
-  api.nvim_buf_set_lines(buf, 0, -1, false, saved.lines)
+  without_undo(buf, function()
+    api.nvim_buf_set_lines(buf, 0, -1, false, saved.lines)
+  end)
   for _, mark in ipairs(saved.marks) do
     local id, row, column, options = unpack(mark)
     local namespace = options.ns_id
     options.ns_id, options.invalid, options.id = nil, nil, id
     api.nvim_buf_set_extmark(buf, namespace, row, column, options)
   end
-  vim.bo[buf].modified = false
   return true
 end
 

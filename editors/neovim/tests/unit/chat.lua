@@ -38,6 +38,26 @@ return function(t, use)
     t.equal(text:input_text(), '')
   end)
 
+  t.test('an undo in the input reverts what was typed, and nothing that the chat wrote', function()
+    local text = transcript()
+    local function undo_all(expected)
+      vim.bo[text.buf].undolevels = vim.bo[text.buf].undolevels -- ends the undo block
+      api.nvim_buf_set_lines(text.buf, -2, -1, false, { 'typed' })
+      api.nvim_buf_call(text.buf, function()
+        for _ = 1, 3 do
+          vim.cmd('silent undo')
+        end
+      end)
+      t.equal(text_of(text.buf), expected)
+    end
+    undo_all('# title\n\n## You\n')
+    text:add({ 'answer' })
+    undo_all('# title\n\nanswer\n\n## You\n')
+    text:save()
+    text:move(api.nvim_create_buf(false, true))
+    undo_all('# title\n\nanswer\n\n## You\n')
+  end)
+
   t.test('the server learns of the first character of each prompt, and of no other', function()
     local text, began = transcript(), 0
     local session = {
