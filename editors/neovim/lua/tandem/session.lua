@@ -158,7 +158,11 @@ end
 ---@param id string
 ---@param loaded? fun()
 function Session:load(id, loaded)
-  if self:is_busy() then
+  if self.opening and not self.coming and self.state == 'idle' then -- it is being started
+    return self:open(function()
+      self:load(id, loaded)
+    end)
+  elseif self:is_busy() then
     return
   end
   self.coming = { id = id, callbacks = {} }
