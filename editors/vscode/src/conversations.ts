@@ -20,6 +20,8 @@ const NAMES = "tandem.names";
 /** At most this many stay open; beyond that, the oldest idle one is closed and stays saved. */
 const MAX_OPEN = 8;
 
+/** How long a server that is restarted may take to end its turns, in milliseconds. */
+const STOP_MS = 2000;
 /** How long after the last keystroke a draft is saved, in milliseconds. */
 const REST_MS = 200;
 
@@ -209,6 +211,10 @@ export class Conversations implements Disposable {
 
   /** Restarts the server with the current settings. */
   async restart(goesOn = true): Promise<void> {
+    const running = this.sessions.filter((session) => session.isRunning && session.current !== undefined);
+    const ended = Promise.all(running.map((session) => session.stopped()));
+    const late = new Promise((resolve) => setTimeout(resolve, STOP_MS));
+    await Promise.race([ended, late]); // otherwise, their turns would fail as if the server had crashed
     await this.server.stop();
     await Promise.all(
       this.sessions.map((session) => (session === this.current || !session.transcript.isEmpty ? session.reopen(goesOn) : undefined)),

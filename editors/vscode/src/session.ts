@@ -193,6 +193,20 @@ export class Session implements Disposable {
     await this.turns.stop();
   }
 
+  /** Stops, and resolves when no turn runs any more. */
+  async stopped(): Promise<void> {
+    const ended = new Promise<void>((resolve) => {
+      const subscription = this.onEvent(() => {
+        if (!this.isRunning) {
+          subscription.dispose();
+          resolve();
+        }
+      });
+    });
+    await this.stop();
+    await ended;
+  }
+
   /** Reviews what turns changed, keeps or undoes it; `undefined` before the first turn. */
   async review(params: protocol.ReviewParams): Promise<protocol.Reviewed | undefined> {
     const sessionId = this.current;
@@ -381,8 +395,9 @@ export class Session implements Disposable {
   }
 
   private giveBack(message: Message, error: unknown): void {
-    if (error !== undefined) {
-      this.transcript.notice(l10n.t("Not sent; moved back to the input: {0}", failure(error).text));
+    const why = error === undefined ? undefined : l10n.t("Not sent; moved back to the input: {0}", failure(error).text);
+    if (why !== undefined && why !== this.transcript.lastNotice) {
+      this.transcript.notice(why); // once for all that waited
     }
     this.draft.add(message);
     this.happened.fire({ type: "returned" });

@@ -107,6 +107,11 @@ export class Transcript {
     }
   }
 
+  /** The last item, if it is a notice. */
+  get lastNotice(): string | undefined {
+    return this.last?.kind === "notice" ? this.last.text : undefined;
+  }
+
   /** A passing notice, such as that a request is retried, stays until something follows. */
   notice(text: string, remedies: readonly Remedy[] = [], isPassing = false): void {
     this.push({ kind: "notice", text, remedies, ...(isPassing && { isPassing }) });

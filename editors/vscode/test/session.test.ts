@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { CancellationTokenSource, EventEmitter, l10n, workspace } from "vscode";
-import { ResponseError, type RequestType } from "vscode-languageclient/node";
+import { ErrorCodes, ResponseError, type RequestType } from "vscode-languageclient/node";
 import * as protocol from "../src/protocol";
 import type { Server } from "../src/server";
 import { Conversations } from "../src/conversations";
@@ -37,7 +37,17 @@ class Stage {
 
   askPermission: Server["askPermission"] = () => assert.fail("it is replaced");
 
-  async notify(): Promise<void> {}
+  readonly notified: string[] = [];
+  stops = 0;
+
+  async notify({ method }: { method: string }): Promise<void> {
+    this.notified.push(method);
+  }
+
+  async stop(): Promise<void> {
+    this.stops++;
+    this.ended.fire();
+  }
 
   /** The last request of this method, once there is one. */
   async take(method: string): Promise<Asked> {
@@ -469,6 +479,54 @@ test("the cost of the latest turn is that since it began", async () => {
   await stage.take("session/prompt");
   stage.status.fire({ sessionId: "old", state: "ready", usage: { used: 20, size: null, cost: 0.75 } });
   assert.deepEqual(costs(), { used: 20, size: null, cost: 0.75, turnCost: 0.25 });
+});
+
+test("a restart stops the running turn first, and gives back what waits", async () => {
+  const { stage, conversations, texts } = await conversation();
+  const { current } = conversations;
+  void current.prompt({ text: "one", attachments: [] });
+  const first = await stage.take("session/prompt");
+  void current.prompt({ text: "two", attachments: [] });
+  const second = await stage.take("session/prompt");
+  const restarted = conversations.restart();
+  await settled();
+  assert.deepEqual(stage.notified, ["session/cancel"]);
+  first.resolve({ stopReason: "cancelled" });
+  second.resolve({ stopReason: "cancelled" });
+  await settled();
+  assert.equal(stage.stops, 1);
+  (await stage.take("session/resume")).resolve({});
+  await restarted;
+  assert.deepEqual(texts().slice(2), ["one", "Stopped."]);
+  assert.equal(current.draft.text, "two");
+});
+
+test("a server that does not stop its turns is restarted all the same", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const { stage, conversations } = await conversation();
+  void conversations.current.prompt({ text: "one", attachments: [] });
+  await stage.take("session/prompt");
+  void conversations.restart();
+  await settled();
+  assert.equal(stage.stops, 0);
+  t.mock.timers.tick(2000);
+  await settled();
+  assert.equal(stage.stops, 1);
+});
+
+test("one notice says why all that waited was not sent", async () => {
+  const { stage, conversations, texts } = await conversation();
+  const { current } = conversations;
+  const sent: Asked[] = [];
+  for (const text of ["one", "two", "three"]) {
+    void current.prompt({ text, attachments: [] });
+    sent.push(await stage.take("session/prompt"));
+  }
+  sent.forEach(({ reject }) => reject(new ResponseError(ErrorCodes.PendingResponseRejected, "killed")));
+  await settled();
+  const why = "The tandem server stopped before it answered. Try again to restart it; the log shows why it stopped.";
+  assert.deepEqual(texts().slice(2), ["one", why, `Not sent; moved back to the input: ${why}`]);
+  assert.equal(current.draft.text, "two\n\nthree");
 });
 
 test("a message that is withdrawn before there is a session is not sent", async () => {

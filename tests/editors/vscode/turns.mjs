@@ -106,6 +106,21 @@ export function turnChecks({ bench, model, picture, typed }) {
     await box.fill("");
   }
 
+  async function restarts() {
+    await model.script([{ text: "On and on" }, { hang: true }]);
+    await bench.say("Go on and on.");
+    await answer("On and on").waitFor();
+    await bench.say("Waits.");
+    await waiting("Waits.").waitFor();
+    const errors = await chat.locator(".list .error").count();
+    await bench.command("tandem: Restart Server");
+    await chat.locator(".notice", { hasText: "Stopped." }).last().getByRole("button", { name: "Continue" }).waitFor();
+    await shows("Waits.");
+    await bench.idle();
+    await exactly(chat.locator(".list .error"), errors);
+    await box.fill("");
+  }
+
   /** The input tells screen readers which option is selected. */
   async function isActive(index) {
     await options.nth(index).and(chat.locator("[aria-selected=true]")).waitFor();
@@ -179,6 +194,7 @@ export function turnChecks({ bench, model, picture, typed }) {
     ["a message sent during a turn is queued and runs next", follows],
     ["a message sent with Send Now joins the running turn", joins],
     ["Stop and Edit return queued messages to the input", comesBack],
+    ["Restart Server stops the running turn and returns queued messages to the input", restarts],
     ["slash commands are suggested, chosen with the keys, and run", slash],
     ["files, definitions and folders are suggested as mentions and sent", mentions],
     ["the model and its effort are chosen from the palette", effort],
