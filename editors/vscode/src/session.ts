@@ -142,6 +142,7 @@ export class Session implements Disposable {
       this.id = Promise.resolve(sessionId);
       this.adopt(sessionId, opened);
       this.transcript.finish();
+      this.transcript.forgetJobs();
     } catch (error) {
       this.current = undefined;
       throw error;
@@ -555,6 +556,7 @@ export class Session implements Disposable {
     this.current = undefined;
     this.status = undefined;
     this.jobs.forget();
+    this.transcript.forgetJobs();
     this.questions.withdraw();
     this.happened.fire({ type: "forgotten" });
     this.changed();

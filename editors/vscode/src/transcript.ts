@@ -49,6 +49,8 @@ export class Transcript {
   private readonly plans = new Set<string>();
   /** The background commands of the session. */
   private jobs: readonly Job[] = [];
+  /** Items with lower ids began commands of servers that have ended, whose ids later servers use again. */
+  private firstOfServer = 0;
 
   /** `nameOf` shortens the path of a file. */
   constructor(
@@ -192,10 +194,22 @@ export class Transcript {
     const before = this.jobs;
     this.jobs = jobs;
     for (const entry of this.entries.values()) {
-      if (entry.kind === "tool" && jobOf(entry.call, before)?.state !== jobOf(entry.call, jobs)?.state) {
+      if (entry.kind === "tool" && this.jobOf(entry, before)?.state !== this.jobOf(entry)?.state) {
         this.touch(entry);
       }
     }
+  }
+
+  /** The server that ran the background commands has ended. */
+  forgetJobs(): void {
+    this.setJobs([]);
+    this.firstOfServer = this.ids.next;
+  }
+
+  /** The background command that a call began. */
+  private jobOf({ id, call }: ToolEntry, jobs = this.jobs): Job | undefined {
+    const job = call._meta?.["tandem/job"];
+    return id < this.firstOfServer ? undefined : jobs.find((one) => one.id === job);
   }
 
   /** The call that an item shows. */
@@ -269,7 +283,7 @@ export class Transcript {
 
   private item(entry: Entry): Item {
     const isCut = this.cutFrom !== undefined && entry.id >= this.cutFrom;
-    return { ...(entry.kind === "tool" ? toolItem(entry, this.nameOf, this.jobs) : entry), ...(isCut && { isCut }) };
+    return { ...(entry.kind === "tool" ? toolItem(entry, this.nameOf, this.jobOf(entry)) : entry), ...(isCut && { isCut }) };
   }
 
   private messages(): UserEntry[] {
@@ -358,7 +372,7 @@ function present(update: ToolCallUpdate): Partial<ToolCall> {
   return Object.fromEntries(Object.entries(update).filter(([, value]) => value !== null && value !== undefined));
 }
 
-function toolItem({ id, call, options }: ToolEntry, nameOf: (path: string) => string, jobs: readonly Job[]): Item {
+function toolItem({ id, call, options }: ToolEntry, nameOf: (path: string) => string, job: Job | undefined): Item {
   const location = call.locations?.[0];
   const exit = call._meta?.["tandem/exit"];
   const styles = call._meta?.["tandem/styles"];
@@ -377,7 +391,7 @@ function toolItem({ id, call, options }: ToolEntry, nameOf: (path: string) => st
     ...(styles && { styles }),
     ...(command !== undefined && { command }),
     ...(exit && { exit }),
-    ...(isInBackground(call) && { background: jobOf(call, jobs) ?? {} }),
+    ...(isInBackground(call) && { background: job ?? {} }),
     ...(options && { question: question(call, options) }),
   };
 }
@@ -399,11 +413,6 @@ function inputOf({ rawInput }: ToolCall): { command?: unknown; background?: unkn
 
 function isInBackground(call: ToolCall): boolean {
   return call._meta?.["tandem/job"] !== undefined || (call.kind === "execute" && inputOf(call).background === true);
-}
-
-/** The background command that a call began. */
-function jobOf(call: ToolCall, jobs: readonly Job[]): Job | undefined {
-  return jobs.find(({ id }) => id === call._meta?.["tandem/job"]);
 }
 
 function diffs(call: ToolCall): DiffContent[] {

@@ -250,8 +250,10 @@ test("the card of a background command says how it is, while its server runs", (
   made.setJobs([{ ...job, state: "exited", exitCode: 1 }]);
   assert.equal(made.takeChanges().length, 1);
   assert.equal(firstTool(made).background?.exitCode, 1);
-  made.setJobs([]);
+  made.forgetJobs();
   assert.deepEqual(firstTool(made).background, {});
+  made.setJobs([job]);
+  assert.deepEqual(firstTool(made).background, {}, "the ids of another server begin again");
 });
 
 test("a question of the model's is shown with the answer", () => {

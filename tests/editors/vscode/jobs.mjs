@@ -167,6 +167,26 @@ export function jobChecks({ bench, model, picture }) {
     await row("begun").getByRole("button", { name: "Stop this command" }).press("Enter");
     await row("begun").locator(".age", { hasText: "stopped" }).waitFor();
     assert.equal(sleepers(), 0);
+  }
+
+  /** Each server counts its commands from 1. */
+  async function restarted() {
+    for (const name of ["former", "latter"]) {
+      await bench.command("tandem: Restart Server");
+      await exactly(chat.locator(".jobs .job"), 0);
+      await chat.locator("body[data-phase=ready]").waitFor();
+      await model.script(run(`call_${name}`, `echo the ${name}; sleep ${SLEEP}`), [{ text: `The ${name} one runs.` }]);
+      await bench.say(`Run the ${name} one.`);
+      await answer(`The ${name} one runs.`).waitFor();
+      await bench.idle();
+      await card(`the ${name}`).locator(".exit", { hasText: "running in the background" }).waitFor();
+      await row(`the ${name}`).getByRole("button", { name: "Open in Terminal" }).click();
+      await page.locator(".terminal .xterm-rows", { hasText: `the ${name}` }).waitFor();
+    }
+    await card("the former").locator(".exit", { hasText: "started in the background" }).waitFor();
+    await row("the latter").getByRole("button", { name: "Stop this command" }).press("Enter");
+    await row("the latter").locator(".age", { hasText: "stopped" }).waitFor();
+    await bench.command("Terminal: Kill All Terminals");
     await bench.setMode("ask");
   }
 
@@ -177,6 +197,7 @@ export function jobChecks({ bench, model, picture }) {
     ["Stop in the strip stops a background command, and the model is told", stopped],
     ["a port in the strip opens in the browser after a question", opened],
     ["a running command goes on in the background, and the model with what it has said", moved],
+    ["after a restart, a background command has its own card and terminal", restarted],
     ["a page is written, served, tested, opened in a browser, stopped and undone", () => webStory({ bench, model })],
   ];
 }
