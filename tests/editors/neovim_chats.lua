@@ -119,6 +119,34 @@ function M.test(t, model, use)
     vim.cmd('Tandem close')
   end)
 
+  t.test('the chats of two workspaces share a window, and a permission request does not take it', function()
+    local write = { id = 'w', name = 'write_file', arguments = { path = 'new.rs', content = 'new' } }
+    model:script({ { gate = 'ask' }, { call = write } }, { { text = 'Elsewhere.' } }, { { text = 'Written.' } })
+    local _, folder = use.project('window-one')
+    vim.cmd('Tandem ask Write it')
+    local first = chats.current()
+    model:state('gate:ask')
+    local windows = #api.nvim_list_wins()
+    local other = vim.fs.dirname(folder) .. '/window-two'
+    vim.fn.mkdir(other .. '/.git', 'p')
+    vim.cmd.edit(other .. '/main.rs')
+    vim.cmd('Tandem ask Hello')
+    use.wait_chat('Elsewhere.')
+    local second = chats.current()
+    t.equal(#api.nvim_list_wins(), windows)
+    model:open('ask')
+    use.wait_request()
+    t.equal({ vim.fn.win_findbuf(first.chat.buf), #vim.fn.win_findbuf(second.chat.buf) }, { {}, 1 })
+    local floats = vim.tbl_filter(function(win)
+      return api.nvim_win_get_config(win).relative ~= ''
+    end, api.nvim_list_wins())
+    t.contains(use.text_of(api.nvim_win_get_buf(floats[1])), 'window-one: Create new.rs')
+    vim.cmd('Tandem allow')
+    t.wait('the end of the turn', function()
+      return first.state == 'idle'
+    end)
+  end)
+
   t.test('files and conversation are restored to before a question, which is edited and sent again', function()
     local buf = use.project('back')
     model:script(

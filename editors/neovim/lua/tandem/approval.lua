@@ -34,14 +34,16 @@ local function key_for(action)
   return ':Tandem ' .. action
 end
 
---- The title of the request, with its chat if there are several.
+--- The title of the request, with its workspace if the cursor is in another, and its chat if there are several.
 ---@param request tandem.Request
 ---@return string
 local function title_of(request)
   local chats = require('tandem.chats')
   local root = request.session.root
-  local where = #chats.of_root(root) > 1 and ('chat %d: '):format(chats.number(request.session)) or ''
-  return where .. (request.call.title or 'run a tool'):gsub('%s+', ' ')
+  local is_elsewhere = require('tandem.client').root(api.nvim_get_current_buf()) ~= root
+  local workspace = is_elsewhere and vim.fs.basename(root) .. ': ' or ''
+  local chat = #chats.of_root(root) > 1 and ('chat %d: '):format(chats.number(request.session)) or ''
+  return workspace .. chat .. (request.call.title or 'run a tool'):gsub('%s+', ' ')
 end
 
 --- The keys first, because the end may be truncated.

@@ -399,13 +399,13 @@ function M.shows(buf, row)
   end)
 end
 
---- The window that shows another chat of the same workspace.
+--- The window of this tab page that shows another chat: two would leave no room for the code.
 ---@param buf integer
 ---@return integer?
 function M.find_other(buf)
   return vim.iter(api.nvim_tabpage_list_wins(0)):find(function(win)
     local shown = api.nvim_win_get_buf(win)
-    return shown ~= buf and vim.b[shown].tandem_root == vim.b[buf].tandem_root and vim.bo[shown].filetype == 'tandem'
+    return shown ~= buf and vim.bo[shown].filetype == 'tandem'
   end)
 end
 
