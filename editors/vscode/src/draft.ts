@@ -50,9 +50,11 @@ export class Draft {
     this.content = { ...this.content, attachments: this.attachments.filter((_, other) => other !== index) };
   }
 
-  /** Adds a message that was not sent. */
+  /** Adds a message that was not sent, unless it is there: after a crash and a reload, it is in the saved draft and in the server's journal. */
   add({ text, attachments }: Message): void {
-    this.text = joined(this.text, text);
+    if (!`\n\n${this.text}\n\n`.includes(`\n\n${text}\n\n`)) {
+      this.text = joined(this.text, text);
+    }
     attachments.forEach((attachment) => this.attach(attachment));
   }
 

@@ -341,6 +341,26 @@ test("a message that comes back to another conversation is in its input after a 
   assert.equal(again.conversations.current.draft.text, "And the tests?");
 });
 
+test("a message that came back before a reload comes back once, though the next server knows of it, too", async () => {
+  const { stage, file, conversations } = await conversation();
+  const { current } = conversations;
+  void current.prompt({ text: "one", attachments: [] });
+  const first = await stage.take("session/prompt");
+  void current.prompt({ text: "two", attachments: [] });
+  const second = await stage.take("session/prompt");
+  [first, second].forEach(({ reject }) => reject(new ResponseError(ErrorCodes.PendingResponseRejected, "killed")));
+  await settled();
+  conversations.dispose();
+  const again = open(new Stage(), file);
+  const started = again.conversations.start();
+  const load = await again.stage.take("session/load");
+  again.stage.turn.fire({ sessionId: "old", promptId: "p", state: "returned", prompt: [{ type: "text", text: "two" }] });
+  again.stage.turn.fire({ sessionId: "old", promptId: "q", state: "returned", prompt: [{ type: "text", text: "tw" }] });
+  load.resolve({});
+  await started;
+  assert.equal(again.conversations.current.draft.text, "two\n\ntw");
+});
+
 test("a session that another window holds gives way to a new one after a reload, and stays open for that window", async () => {
   const { file, conversations } = await conversation();
   conversations.dispose();
