@@ -218,6 +218,17 @@ function M.test(t, model, use)
     t.equal(#model:state().requests, 1, 'nothing is sent twice')
   end)
 
+  t.test('a comment on a file that was closed is sent all the same', function()
+    local buf = use.project('closed comment')
+    model:script({ { text = 'It is noted.' } })
+    vim.cmd('2Tandem comment use a template')
+    vim.cmd('bdelete! ' .. buf)
+    vim.cmd.edit(vim.fn.bufname(buf))
+    vim.cmd('Tandem comments')
+    use.wait_idle()
+    t.contains(use.sent_text(model:state().requests[1]), 'main.rs:2\n```\n    println!("hello {name}");\n```\nuse a template')
+  end)
+
   t.test('an image in the clipboard is sent with the question', function()
     local _, folder = use.project('image')
     local tools, path = folder .. '/tools', vim.env.PATH

@@ -84,7 +84,9 @@ async function run(text: string): Promise<void> {
       return;
     }
   }
-  const terminal = window.activeTerminal ?? window.createTerminal("tandem");
+  const active = window.activeTerminal;
+  // The one of a background command, or of a task, takes no input.
+  const terminal = active === undefined || "pty" in active.creationOptions ? window.createTerminal("tandem") : active;
   terminal.show();
   terminal.sendText(command, isSeveral);
 }

@@ -40,9 +40,10 @@ export class Draft {
     return this.replaced?.turn;
   }
 
-  /** Replaces one of the same name. */
+  /** Replaces what is from the same place, such as the earlier text of a selection. */
   attach(attachment: Attachment): void {
-    const others = this.attachments.filter(({ label }) => label !== attachment.label);
+    const place = placeOf(attachment);
+    const others = this.attachments.filter((one) => placeOf(one) !== place);
     this.content = { ...this.content, attachments: [...others, attachment] };
   }
 
@@ -79,4 +80,9 @@ export class Draft {
 
 function joined(first: string, second: string): string {
   return first.trim() === "" ? second : second.trim() === "" ? first : `${first}\n\n${second}`;
+}
+
+/** Files have the same name in many folders, so it is the address; what has none, such as a comment, is only itself. */
+function placeOf({ block }: Attachment): string {
+  return block.type === "resource_link" ? block.uri : block.type === "resource" ? block.resource.uri : JSON.stringify(block);
 }

@@ -28,6 +28,9 @@ export class NextEdit implements Disposable {
     commands.registerCommand("tandem.nextEditClose", () => this.show(undefined)),
     workspace.onDidChangeTextDocument(({ document }) => document === this.edit?.editor.document && this.show(undefined)),
     window.onDidChangeActiveTextEditor(() => this.show(undefined)),
+    window.onDidChangeTextEditorVisibleRanges(
+      ({ textEditor }) => textEditor === this.edit?.editor && !isSeen(textEditor, this.edit.range) && this.show(undefined),
+    ),
   ];
 
   /** Insertions at the cursor are left to VS Code. */
@@ -41,7 +44,7 @@ export class NextEdit implements Disposable {
     }
     const { range, insertText: text } = item ?? {};
     const isElsewhere = range !== undefined && typeof text === "string" && !range.isEqual(new Range(position, position));
-    const isInView = isElsewhere && editor.visibleRanges.some((seen) => seen.contains(range));
+    const isInView = isElsewhere && isSeen(editor, range);
     this.show(isInView ? { editor, range, text } : undefined);
     return isElsewhere ? [] : result;
   };
@@ -85,4 +88,8 @@ export class NextEdit implements Disposable {
     const { end } = editor.document.lineAt(Math.min(last, editor.document.lineCount - 1)).range;
     editor.selection = new Selection(end, end);
   }
+}
+
+function isSeen({ visibleRanges }: TextEditor, range: Range): boolean {
+  return visibleRanges.some((seen) => seen.contains(range));
 }

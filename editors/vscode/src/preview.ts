@@ -35,7 +35,8 @@ export class Preview implements TextDocumentContentProvider, Disposable {
   provideTextDocumentContent(uri: Uri): string {
     this.shown.set(uri.toString(), uri);
     const [id, index, side] = uri.query.split("/");
-    const diff = this.conversations.current.transcript.diffs(Number(id))[Number(index)];
+    // Of any conversation: the diff stays open when another one is selected.
+    const [diff] = this.conversations.sessions.flatMap(({ transcript }) => transcript.diffs(Number(id))[Number(index)] ?? []);
     return (side === "before" ? diff?.oldText : diff?.newText) ?? "";
   }
 

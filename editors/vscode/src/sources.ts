@@ -23,7 +23,8 @@ export function sourcesFor(query: string): Completion[] {
 
 /** Those that a message names. One that cannot be read is an error that says why, not a message without it. */
 export function mentionedSources(text: string): Promise<Attachment[]> {
-  const named = Object.entries(SOURCES).filter(([name]) => text.split(/\s+/).includes(name));
+  const words = text.split(/\s+/).map((word) => word.replace(/^[([{"'`]+|[,;:.!?)\]}"'`]+$/g, ""));
+  const named = Object.entries(SOURCES).filter(([name]) => words.includes(name));
   return Promise.all(named.map(([, source]) => source.read()));
 }
 

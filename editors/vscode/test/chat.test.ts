@@ -275,3 +275,15 @@ test("settings that cannot be saved are reported in the form, which stays open",
 });
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test("files of the same name are attached side by side, and one of them once", () => {
+  const draft = new Draft();
+  const file = (path: string) => ({
+    label: "index.ts",
+    block: { type: "resource_link" as const, uri: `file:///${path}`, name: "index.ts" },
+  });
+  for (const path of ["a/index.ts", "b/index.ts", "a/index.ts"]) {
+    draft.attach(file(path));
+  }
+  assert.deepEqual(draft.attachments, [file("b/index.ts"), file("a/index.ts")]);
+});

@@ -175,3 +175,13 @@ test("markup, images and foreign schemes of the model stay text or become plain 
     assert.doesNotMatch(html, forbidden, source);
   }
 });
+
+test("a text may end directly below a table, whatever its last line is", () => {
+  for (const last of ["* plus VAT", "# Note", "> quoted", "```ts", "1. one", "---", "| B", "words", "<b>"]) {
+    const text = `| a | b |\n|--|--|\n| 1 | 2 |\n${last}`;
+    const whole = streamed([`${text}\n`]);
+    for (const size of [1, 2, 5, 100]) {
+      assert.equal(streamed(cut(text, size)), whole, `${last}, pieces of ${size}`);
+    }
+  }
+});

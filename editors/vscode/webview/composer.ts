@@ -3,7 +3,7 @@ import type { ChatState, Chip, Looking, Picker } from "../src/messages";
 import type { Completion } from "../src/protocol";
 import { visible } from "../src/safe";
 import { chip } from "./chips";
-import { focus, h, Slot } from "./dom";
+import { focus, h, IS_MAC, Slot } from "./dom";
 import { icon } from "./icons";
 import { takeFiles } from "./drop";
 import { iconButton, type Send } from "./items";
@@ -15,6 +15,8 @@ import { t } from "./words";
 const PICKERS = ["mode", "model"];
 /** Instead of a model: one that the endpoint has and nobody configured. */
 const MORE = "";
+/** Keys that are no key of a shortcut by themselves. */
+const MODIFIERS = new Set(["Control", "Meta", "Shift", "Alt", "AltGraph"]);
 
 export class Composer {
   readonly element: HTMLElement;
@@ -49,7 +51,9 @@ export class Composer {
       keydown: (event) => this.key(event as KeyboardEvent),
     });
     const give = (event: Event, data: DataTransfer | null) => data !== null && takeFiles(data, send) && event.preventDefault();
-    this.input.addEventListener("paste", (event) => give(event, event.clipboardData));
+    // Office programs add a picture of the text that is copied.
+    const isText = (data: DataTransfer | null) => data?.types.includes("text/plain") && data.types.includes("text/html");
+    this.input.addEventListener("paste", (event) => !isText(event.clipboardData) && give(event, event.clipboardData));
     addEventListener("dragover", (event) => event.preventDefault());
     addEventListener("drop", (event) => give(event, event.dataTransfer));
     const attach = iconButton("add", t("Add the selection, files or images (hold Shift to drop files here)"), () =>
@@ -187,11 +191,11 @@ export class Composer {
     if (event.isComposing) {
       return;
     }
-    if (event.key.length === 1) {
-      if (this.isChord) {
+    if (!MODIFIERS.has(event.key)) {
+      if (this.isChord && event.key.length === 1) {
         event.preventDefault(); // VS Code takes it, and would leave it in the input
       }
-      this.isChord = !this.isChord && (event.ctrlKey || event.metaKey) && event.key === "k";
+      this.isChord = !this.isChord && (IS_MAC ? event.metaKey : event.ctrlKey) && event.key === "k";
     }
     if (this.suggestions.key(event)) {
       event.preventDefault();

@@ -5,7 +5,8 @@ type Props = Record<string, string | boolean | ((event: Event) => void) | undefi
 export type Child = Node | string | undefined | false;
 
 /** How a shortcut is written. */
-export const CONTROL = navigator.platform.startsWith("Mac") ? "⌘" : t("Ctrl+");
+export const IS_MAC = navigator.platform.startsWith("Mac");
+export const CONTROL = IS_MAC ? "⌘" : t("Ctrl+");
 
 /** `h("button", { class: "x", title: "…", click: handler }, …)`: functions are listeners, `true` is a bare attribute, `undefined` is none. */
 export function h<K extends keyof HTMLElementTagNameMap>(tag: K, props: Props = {}, ...children: Child[]): HTMLElementTagNameMap[K] {

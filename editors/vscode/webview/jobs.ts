@@ -25,7 +25,9 @@ export class JobStrip {
     for (const job of jobs) {
       const row = this.rows.get(job.id) ?? new Row(this.send);
       this.rows.set(job.id, row);
-      this.element.append(row.element);
+      if (!row.element.isConnected) {
+        this.element.append(row.element); // moved, it would lose the focus and its place in the output
+      }
       row.put(job);
     }
   }

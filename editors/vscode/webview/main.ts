@@ -85,6 +85,8 @@ resized.observe(scroller);
 let received = Date.now();
 let activityWords = "";
 const QUIET_MS = 10_000;
+/** It changes each second, which screen readers would read out. */
+const silence = h("span", { "aria-hidden": "true", "aria-live": "off" });
 setInterval(() => drawActivity(), 1000);
 
 /** The extension has not said yet what is in the input. */
@@ -196,10 +198,13 @@ function drawState(state: ChatState): void {
 function drawActivity(): void {
   const isWaiting = document.body.dataset["phase"] === "waiting";
   const quiet = isWaiting ? 0 : Date.now() - received;
-  const words = quiet < QUIET_MS ? activityWords : t("{0} No output for {1}", activityWords, age(quiet));
-  activity.set(activityWords === "" ? "" : words, (shown) =>
-    shown === "" ? [] : [icon(isWaiting ? "question" : "loading", isWaiting ? "" : "spin"), visible(shown)],
+  activity.set({ words: activityWords, isWaiting }, ({ words }) =>
+    words === "" ? [] : [icon(isWaiting ? "question" : "loading", isWaiting ? "" : "spin"), visible(words), silence],
   );
+  const says = quiet < QUIET_MS ? "" : ` ${t("No output for {0}", age(quiet))}`;
+  if (silence.textContent !== says) {
+    silence.textContent = says;
+  }
 }
 
 function greeting({ phase, message, remedies }: ChatState): Node[] {

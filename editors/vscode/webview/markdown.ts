@@ -2,6 +2,7 @@
  * Renders Markdown. The HTML contains no markup of the model's, no images, and no address that is loaded or followed automatically.
  */
 import MarkdownIt, { type Token } from "markdown-it";
+import { visible } from "../src/safe";
 import { linkWords } from "./references";
 import { useFormulas } from "./tex";
 import { t } from "./words";
@@ -127,7 +128,7 @@ markdown.core.ruler.push("tasks", ({ tokens }) => {
 });
 
 Object.assign(markdown.renderer.rules, {
-  text: (tokens: Token[], index: number) => taskBox(tokens[index]) + escape(tokens[index]?.content ?? ""),
+  text: (tokens: Token[], index: number) => taskBox(tokens[index]) + escape(visible(tokens[index]?.content ?? "")),
   code_inline: (tokens: Token[], index: number) => inlineCode(tokens[index]),
   link_open: (tokens: Token[], index: number) => {
     const file = attribute(tokens[index], "data-file");

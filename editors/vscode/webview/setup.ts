@@ -91,6 +91,7 @@ export class SetupForm {
     this.provider.title = this.provider.selectedOptions[0]?.textContent ?? ""; // its name can be longer than the side bar is wide
     this.addressRow.hidden = known?.baseUrl != null;
     this.keyRow.hidden = known?.needsKey === false;
+    this.key.value = ""; // a key goes only to the provider that it was typed for
     this.model.value = "";
     this.suggest("");
     this.models.replaceChildren();

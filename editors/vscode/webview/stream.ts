@@ -65,6 +65,7 @@ export class MarkdownStream {
       return [];
     }
     if (this.mode.kind === "table") {
+      this.rest = this.rest.replace(/\n?$/, "\n"); // a finished line: a row, or the beginning of something else
       this.line = this.rest.length;
       const steps = this.rows();
       return [...steps, ...this.end()];

@@ -14,7 +14,10 @@ export function modelChecks({ bench, model, settings, picture }) {
     await exactly(chat.locator(".composer select.model"), 0); // the server has restarted
     await bench.command("tandem: Set Up Model");
     const form = chat.getByRole("form", { name: "Set up a model" });
+    await form.locator("[name=provider]").selectOption("anthropic");
+    await form.locator("[name=key]").evaluate((key) => (key.value = "typed for Anthropic"));
     await form.locator("[name=provider]").selectOption("vscode");
+    assert.equal(await form.locator("[name=key]").inputValue(), "", "another provider is not sent the key");
     await form.getByText("1 model found.").waitFor();
     await exactly(form.locator("[name=key]:visible"), 0);
     await picture("vscode-models");

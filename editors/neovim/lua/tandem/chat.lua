@@ -570,7 +570,10 @@ end
 ---@param row integer zero-based
 ---@return string[]?
 function Chat:code_block(row)
-  local lines = api.nvim_buf_get_lines(self:transcript().buf, 0, -1, false)
+  local text = self:transcript()
+  local first, last = text:rows_at(row)
+  local lines = api.nvim_buf_get_lines(text.buf, first, last + 1, false) -- a block that was cut off is open only to its end
+  row = row - first
   local _, fences = markdown.scan(lines)
   for _, block in ipairs(fences) do
     if block.first <= row and row <= block.last then

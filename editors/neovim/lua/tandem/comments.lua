@@ -10,6 +10,7 @@ local M = {}
 ---@class tandem.Comment
 ---@field bufnr integer
 ---@field mark integer extmark over its lines
+---@field about tandem.Selection its lines when it was written
 ---@field text string
 
 ---@type table<string, tandem.Comment[]> by workspace root
@@ -32,18 +33,19 @@ function M.add(root, bufnr, first, last, text)
     invalidate = true,
   })
   by_root[root] = by_root[root] or {}
-  table.insert(by_root[root], { bufnr = bufnr, mark = mark, text = text })
+  table.insert(by_root[root], { bufnr = bufnr, mark = mark, about = context.lines(bufnr, first, last), text = text })
 end
 
 --- The current position of the lines that a comment is about.
 ---@param comment tandem.Comment
 ---@return tandem.Selection?
 local function selection(comment)
-  if not api.nvim_buf_is_loaded(comment.bufnr) then
-    return nil
-  end
-  local row, _, details = unpack(api.nvim_buf_get_extmark_by_id(comment.bufnr, space, comment.mark, { details = true }))
-  if not row or details.invalid then
+  local is_valid = api.nvim_buf_is_valid(comment.bufnr)
+  local found = is_valid and api.nvim_buf_get_extmark_by_id(comment.bufnr, space, comment.mark, { details = true }) or {}
+  local row, _, details = unpack(found)
+  if not row then
+    return comment.about -- the buffer was unloaded, and its marks with it
+  elseif details.invalid then
     return nil
   end
   return context.lines(comment.bufnr, row + 1, (details.end_row or row) + 1)

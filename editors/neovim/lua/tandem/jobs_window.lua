@@ -25,6 +25,8 @@ local height = 10
 
 ---@type table<tandem.Session, tandem.JobsView>
 local views = {}
+---@type table<tandem.Session, table<integer, integer>> the buffers of outputs, by job
+local followed = setmetatable({}, { __mode = 'k' })
 
 --- Calls back repeatedly, while a window shows the buffer and more is to come.
 ---@param buf integer
@@ -281,9 +283,10 @@ local function show_output(session, id)
     return
   end
   local name = ('tandem job %d of %s'):format(id, vim.fs.basename(session.root))
-  local there = vim.fn.bufwinid(('^%s$'):format(vim.fn.escape(name, '[]*?\\')))
-  if there ~= -1 then
-    return api.nvim_set_current_win(there)
+  local there = vim.tbl_get(followed, session, id)
+  local win = there and api.nvim_buf_is_valid(there) and window.find(there)
+  if win then
+    return api.nvim_set_current_win(win)
   end
   local buf = create_buffer(session, name, {
     {
@@ -302,6 +305,8 @@ local function show_output(session, id)
     },
     { 'q', 'close the window', window.close },
   })
+  followed[session] = followed[session] or {}
+  followed[session][id] = buf
   local function draw_title()
     local now = session.jobs:get(id) or job
     set_winbar(buf, ('%s  %s'):format(Jobs.describe(now), first_line(now)), { 'x stop', 'o open', 'q close' })

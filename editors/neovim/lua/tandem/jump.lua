@@ -57,7 +57,9 @@ end
 ---@return string? name, integer? line, integer? column
 function M.parse(word)
   local link = word:match('%]%(([^)]+)%)')
-  word = (link or word):gsub('^[%p]*([%w_./~-].*)$', '%1')
+  word = (link or word):gsub('^%p+', function(marks)
+    return marks:match('[./~_-]+$') or '' -- with which names begin: `/usr`, `../lib`, `.github`
+  end)
   for _, pattern in ipairs({ '^([^:`#]+)#L(%d+)', '^([^:`]+):(%d+):(%d+)', '^([^:`]+):(%d+)', '^([^:`]+)' }) do
     local name, line, column = word:match(pattern)
     if name then

@@ -189,6 +189,17 @@ function Transcript:add(lines, options)
   return block
 end
 
+--- The rows of the block that a row is in, or below.
+---@param row integer zero-based
+---@return integer first, integer last
+function Transcript:rows_at(row)
+  local block = self.last
+  while block.prev and self:start(block) > row do
+    block = block.prev
+  end
+  return self:rows(block)
+end
+
 ---@param block tandem.Block
 ---@return boolean
 function Transcript:is_last(block)

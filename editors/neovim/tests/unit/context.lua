@@ -113,6 +113,23 @@ return function(t, use)
     t.equal(outcome.outcome.optionId, 'answer_1')
   end)
 
+  t.test('a place is read as it is written, with any Markdown around it', function()
+    local parse = require('tandem.jump').parse
+    for word, place in pairs({
+      ['`src/main.rs:12`,'] = { 'src/main.rs', 12 },
+      ['(main.rs:12:3)'] = { 'main.rs', 12, 3 },
+      ['**lib.rs#L7**'] = { 'lib.rs', 7 },
+      ['[code](a/b.rs:4)'] = { 'a/b.rs', 4 },
+      ['`/usr/lib/x.lua:3`'] = { '/usr/lib/x.lua', 3 },
+      ['../lib/x.lua:4'] = { '../lib/x.lua', 4 },
+      ['(`~/x.lua:2`)'] = { '~/x.lua', 2 },
+      ['.github/workflows/ci.yml:3'] = { '.github/workflows/ci.yml', 3 },
+      ['_init.lua'] = { '_init.lua' },
+    }) do
+      t.equal({ parse(word) }, place, word)
+    end
+  end)
+
   t.test('the safe choice comes first', function()
     local function option(kind)
       return { optionId = kind, name = kind, kind = kind }
