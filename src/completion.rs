@@ -149,7 +149,8 @@ impl Completer {
     pub fn ask(&mut self, documents: &Documents, place: Place) -> Asked {
         self.newest.cancel();
         let excerpt = documents.excerpt(&place.uri, place.at, context::BEFORE, context::AFTER);
-        let Some(excerpt) = excerpt.filter(context::is_allowed) else {
+        let Some(excerpt) = excerpt.filter(|excerpt| context::is_allowed(excerpt, &place.uri))
+        else {
             return Asked::Known(None);
         };
         if let Some(known) = self.shared.known(documents, &place, &excerpt) {

@@ -122,7 +122,10 @@ impl Guidance {
 async fn read(workspace: &Workspace, paths: &[WorkspacePath]) -> Vec<Rules> {
     let mut found = Vec::new();
     for path in paths {
-        if let Ok(Ok(file)) = timeout(TIMEOUT, workspace.peek(path)).await {
+        // A link may lead to a file with secrets, which is read only with approval.
+        if !path.is_secret()
+            && let Ok(Ok(file)) = timeout(TIMEOUT, workspace.peek(path)).await
+        {
             found.push(Rules::new(&path.absolute(), &file.marked()));
         }
     }

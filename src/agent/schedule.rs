@@ -331,6 +331,13 @@ impl Schedule {
     }
 }
 
+/// The styles are of the text as it was.
+fn hide_secrets(result: &mut ToolOutput, secrets: &Redactor) {
+    if let Cow::Owned(clean) = secrets.redact(&result.content) {
+        (result.content, result.styles) = (clean, Vec::new());
+    }
+}
+
 const CANCELLED: &str = "cancelled before it finished";
 
 impl Outcome {
@@ -396,7 +403,10 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
     };
     let context = match ask(wish, &context, &steps, &asking).await {
         Ok(context) => context,
-        Err(result) => return Outcome::unrun(call.id, call.name, *result),
+        Err(mut result) => {
+            hide_secrets(&mut result, &context.secrets);
+            return Outcome::unrun(call.id, call.name, *result);
+        }
     };
     let permit = permits.acquire(read_only).await;
     // Cancelled while it waited for read-only calls.
@@ -442,9 +452,7 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
     {
         add_line(&mut result.content, &note);
     }
-    if let Cow::Owned(clean) = context.secrets.redact(&result.content) {
-        (result.content, result.styles) = (clean, Vec::new());
-    }
+    hide_secrets(&mut result, &context.secrets);
     Outcome {
         id: call.id,
         name: call.name,

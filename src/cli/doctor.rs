@@ -42,6 +42,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     }
     let mut report = Report {
         json: args.json,
+        secrets: Redactor::new(settings.secrets()),
         findings: Vec::new(),
     };
     report.add(Finding::good(
@@ -56,7 +57,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     }
     report.add(state_folder(settings.state_dir.as_deref()))?;
     let editor: Arc<dyn Editor> = Arc::new(NoEditor);
-    for server in session::mcp_servers(&settings, &workspaces, &Redactor::default(), &editor) {
+    for server in session::mcp_servers(&settings, &workspaces, &report.secrets.clone(), &editor) {
         report.add(mcp_server(&server).await)?;
     }
     let surroundings = session::surroundings(&settings);
@@ -70,12 +71,18 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
 
 struct Report {
     json: bool,
+    /// What no finding may contain.
+    secrets: Redactor,
     findings: Vec<Finding>,
 }
 
 impl Report {
     /// Shows a finding at once, because probes of a slow model take a while.
-    fn add(&mut self, finding: Finding) -> io::Result<()> {
+    fn add(&mut self, mut finding: Finding) -> io::Result<()> {
+        self.secrets.clean(&mut finding.found);
+        if let Some(advice) = &mut finding.advice {
+            self.secrets.clean(advice);
+        }
         if !self.json {
             let mut out = io::stdout().lock();
             let (sign, color) = match finding.verdict {

@@ -419,11 +419,14 @@ impl Terminal {
     }
 }
 
-/// Passes on what the next line means.
+/// Passes on what the next line means. What was typed before the question was shown answers nothing.
 fn read_answer(
     reply: oneshot::Sender<Permission>,
     meant: impl FnOnce(&str) -> Permission + Send + 'static,
 ) {
+    #[cfg(unix)]
+    let _no_terminal =
+        rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
     tokio::task::spawn_blocking(move || {
         let mut answer = String::new();
         let read = io::stdin().read_line(&mut answer);

@@ -17,9 +17,14 @@ const OTHER: usize = 2 << 10;
 /// The most other files.
 const OTHERS: usize = 4;
 
-/// Whether the document may be sent: it holds no secrets.
-pub(super) fn is_allowed(excerpt: &Excerpt) -> bool {
-    excerpt.path.as_deref().is_none_or(|path| !is_secret(path))
+/// Whether the document may be sent: it holds no secrets, neither by the name it was opened by nor by the one that links
+/// lead to.
+pub(super) fn is_allowed(excerpt: &Excerpt, uri: &str) -> bool {
+    let named = native::file_of(uri);
+    [excerpt.path.as_deref(), named.as_deref()]
+        .into_iter()
+        .flatten()
+        .all(|path| !is_secret(path))
 }
 
 /// Whether a word continues after the place: nobody wants it split.

@@ -528,7 +528,7 @@ fn collect(merged: &Merged, node: &Value, path: &mut KeyPath, entries: &mut Vec<
     }
     let secret = path
         .iter()
-        .any(|key| matches!(key.as_str(), "headers" | "env"));
+        .any(|key| matches!(key.as_str(), "headers" | "env" | "client-secret"));
     entries.push(Entry {
         key: dotted(path),
         value: if secret {

@@ -377,20 +377,21 @@ impl Policy {
         self
     }
 
-    /// The files that a restricting rule for `read_file` or `grep` is about: a search that starts above them leaves
-    /// them out, as it leaves out secrets.
+    /// The files that a restricting rule for `read_file` or `grep` is about, and tandem's own: a search that starts above
+    /// them leaves them out, as it leaves out secrets.
     pub fn withheld(&self) -> Withheld {
         let is_about_reading = |rule: &&Rule| {
             rule.is_about_paths() && ["read_file", "grep"].iter().any(|tool| rule.names(tool))
         };
         let rules = self.deny.iter().chain(&self.ask).filter(is_about_reading);
         let rules: Vec<Rule> = rules.cloned().collect();
-        if rules.is_empty() {
+        let own = self.own.clone();
+        if rules.is_empty() && own.is_empty() {
             return Withheld::default();
         }
         Withheld::new(move |workspace, path| {
             let file = Target::new(path, workspace);
-            rules.iter().any(|rule| file.touched(rule) != Touch::Not)
+            file.is_in(&own) || rules.iter().any(|rule| file.touched(rule) != Touch::Not)
         })
     }
 

@@ -178,10 +178,14 @@ impl Item {
     async fn propose(&self, context: &ToolContext) -> Result<Changed, ToolError> {
         match unless_cancelled(context, self.proposed(context)).await? {
             Ok(changes) => Ok(changes),
-            Err(error @ FileError::Match { .. }) => {
-                Err(ToolError(format!("{error}; no file was changed")))
+            Err(error) => {
+                let is_match = matches!(error, FileError::Match { .. });
+                let ToolError(mut message) = explained(context, &self.path, error).await;
+                if is_match {
+                    message += "; no file was changed";
+                }
+                Err(ToolError(message))
             }
-            Err(error) => Err(explained(context, &self.path, error).await),
         }
     }
 

@@ -154,6 +154,11 @@ pub(super) async fn explained(
     error: FileError,
 ) -> ToolError {
     match error {
+        // Nobody was asked yet, and the error quotes lines of the file.
+        FileError::Match { .. } if !context.shows(path) => ToolError(format!(
+            "{}: the text to replace was not found exactly once; read the file again, which may require approval",
+            path.display()
+        )),
         FileError::NotFound(_) => {
             ToolError(format!("{error}{}", did_you_mean(context, path).await))
         }

@@ -95,6 +95,15 @@ impl ToolContext {
         eighth.map_or(most, |eighth| most.min(eighth.max(2000)))
     }
 
+    /// Whether the lines of a file may be shown although nobody was asked, as in the results of a search.
+    pub(super) fn shows(&self, path: &WorkspacePath) -> bool {
+        let names = [path.real(), path.absolute()];
+        !path.is_secret()
+            && !names
+                .iter()
+                .any(|name| self.withheld.has(&self.workspace, name))
+    }
+
     /// The file called `name`; once the call is approved, only a file it was approved for.
     ///
     /// # Errors

@@ -46,14 +46,17 @@ pub(super) struct Search {
 
 impl Search {
     pub fn new(pattern: &str) -> Result<Self, ToolError> {
-        let pattern = tidy(pattern)?;
+        let mut pattern = tidy(pattern)?;
+        if pattern.ends_with('/') {
+            pattern.to_mut().push_str("**");
+        }
         let parts: Vec<_> = pattern.split('/').collect();
         let literal = parts
             .iter()
             .take_while(|part| !part.contains(['*', '?', '[', '{', '\\', '!']))
             .count();
         let (folder, rest) = parts.split_at(literal.min(parts.len() - 1));
-        if parts.len() == 1 {
+        if parts.len() == 1 || pattern.starts_with('!') {
             return Ok(Self {
                 folder: String::new(),
                 pattern: PathPattern::new(&pattern)?,
@@ -156,6 +159,8 @@ mod tests {
         check("a/b/c.txt", "a/b", 1, "c.txt");
         check("a/*/c/*.txt", "a", 3, "b/c/d.txt");
         check("{a/b,c}/d", "", usize::MAX, "a/b/d");
+        check("src/", "src", usize::MAX, "a/b.rs");
+        check("!src/**", "", usize::MAX, "a/b.rs");
     }
 
     #[test]

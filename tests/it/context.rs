@@ -100,6 +100,60 @@ fn mentioned_files_include_unsaved_changes() {
     client.end();
 }
 
+/// An error that quotes lines comes before anybody was asked.
+#[test]
+fn failed_edits_quote_no_file_that_reading_asks_for() {
+    let edit = |id, path, old: &str| {
+        let edits = json!([{ "old_text": old, "new_text": "x" }]);
+        json!({ "call": { "id": id, "name": "edit_file", "arguments": { "path": path, "edits": edits } } })
+    };
+    let patch = "*** Begin Patch\n*** Update File: .env\n@@\n-KEY=canary\n+x\n*** End Patch";
+    let world = World::new(json!([
+        [
+            edit("a", ".env", "="),
+            edit("b", ".env", "KEY=canary"),
+            edit("c", "private/p.txt", "="),
+            { "call": { "id": "d", "name": "apply_patch", "arguments": { "patch": patch } } },
+            edit("e", "shown.txt", "="),
+        ],
+        [{ "text": "Hm." }],
+    ]));
+    for path in [".env", "private/p.txt"] {
+        world.write(path, "KEY=CANARY\nOTHER=CANARY\n");
+    }
+    world.write("shown.txt", "a=seen\nb=seen\n");
+    let rules = "[permissions]\nask = [\"read_file(private/**)\"]\n";
+    world.write(".tandem/config.toml", rules);
+    let mut client = world.client();
+    let session = client.session(&world);
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "plan" }),
+    );
+    let id = client.prompt(&session, "go");
+    client.answer(id);
+    let told = world.rehearsal().requests()[1].to_string();
+    assert!(!told.contains("CANARY"), "{told}");
+    assert!(told.contains("a=seen"), "{told}");
+}
+
+/// Instructions that are a link to secrets are not sent.
+#[test]
+fn instructions_that_lead_to_secrets_are_no_instructions() {
+    let world = World::new(json!([[read_file("a", "docs/a.txt")], [{ "text": "Hm." }]]));
+    world.write(".env", "KEY=CANARY\n");
+    world.write("docs/a.txt", "text\n");
+    for link in ["AGENTS.md", "docs/AGENTS.md"] {
+        std::os::unix::fs::symlink(world.path().join(".env"), world.path().join(link)).unwrap();
+    }
+    let mut client = world.client();
+    let session = client.session(&world);
+    let id = client.prompt(&session, "go");
+    client.answer(id);
+    let told = world.rehearsal().requests()[1].to_string();
+    assert!(!told.contains("CANARY") && told.contains("text"), "{told}");
+}
+
 #[test]
 fn foreign_changes_are_reported_once_with_the_next_prompt() {
     let reads = ["a.rs", "b.rs", "c.rs", "d.rs"].map(|path| read_file(path, path));

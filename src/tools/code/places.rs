@@ -112,13 +112,7 @@ async fn text(context: &ToolContext, uri: &str) -> Option<(Arc<str>, LineIndex)>
         .workspace
         .resolve_path(&native::file_of(uri)?)
         .ok()
-        .filter(|path| !path.is_secret())
-        .filter(|path| {
-            let names = [path.real(), path.absolute()];
-            !names
-                .iter()
-                .any(|name| context.withheld.has(&context.workspace, name))
-        })?;
+        .filter(|path| context.shows(path))?;
     let text = context.workspace.peek(&path).await.ok()?.text;
     let index = LineIndex::new(&text);
     Some((text, index))
