@@ -38,15 +38,16 @@ pub async fn keep(service: &str, account: &str, secret: &str) -> bool {
     run("secret-tool", &arguments, secret).await.is_some()
 }
 
-/// Removes the secret of an account.
-pub async fn forget(service: &str, account: &str) {
-    let _not_there = if cfg!(target_os = "macos") {
+/// Removes the secret of an account; whether it is gone. A person may refuse to unlock the keyring.
+pub async fn forget(service: &str, account: &str) -> bool {
+    let removed = if cfg!(target_os = "macos") {
         let arguments = ["delete-generic-password", "-s", service, "-a", account];
         run("security", &arguments, "").await
     } else {
         let arguments = ["clear", "service", service, "server", account];
         run("secret-tool", &arguments, "").await
     };
+    removed.is_some() || lookup(service, account).await.is_none()
 }
 
 /// What a program prints; `None` if it is missing or fails.

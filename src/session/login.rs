@@ -61,6 +61,15 @@ impl Candidate {
             changes.iter().try_fold(text, set)
         };
         let file = change_configuration(settings, write).await?;
+        // An earlier login may have stored the key elsewhere.
+        for (name, option) in stored_keys(settings) {
+            let is_replaced = changes
+                .iter()
+                .any(|(key, value)| *key == table(option) && value.is_none());
+            if name == self.provider && is_replaced {
+                forget(settings, &name, option).await?;
+            }
+        }
         Ok(LoggedIn { file, key: place })
     }
 }
@@ -83,12 +92,7 @@ pub async fn log_out(settings: &Settings, provider: Option<&str>) -> Result<Vec<
         ));
     }
     for (name, option) in &stored {
-        match key_file(settings, name) {
-            Some(file) if *option == BY_COMMAND => remove(&file)
-                .await
-                .map_err(|error| format!("the key cannot be removed: {error}"))?,
-            _ => keyring::forget(&service(name), ACCOUNT).await,
-        }
+        forget(settings, name, option).await?;
     }
     let unset = |text: String, (name, option): &(String, &str)| {
         edit::with(&text, &["providers", name, option], None)
@@ -148,6 +152,19 @@ async fn store(
         .map_err(|error: io::Error| format!("the key cannot be stored: {error}"))?;
     let place = format!("{}, which only you can read", file.display());
     Ok((BY_COMMAND, print(&file).into(), place))
+}
+
+/// Removes a stored key, from where an option says that it is.
+async fn forget(settings: &Settings, provider: &str, option: &str) -> Result<(), String> {
+    match key_file(settings, provider) {
+        Some(file) if option == BY_COMMAND => remove(&file)
+            .await
+            .map_err(|error| format!("the key of {provider} cannot be removed: {error}")),
+        _ if keyring::forget(&service(provider), ACCOUNT).await => Ok(()),
+        _ => Err(format!(
+            "the key of {provider} is still in the system's keyring, which did not remove it; try again"
+        )),
+    }
 }
 
 fn service(provider: &str) -> String {

@@ -199,7 +199,7 @@ fn a_key_goes_to_the_keyring_where_there_is_one() {
     // A keyring with one entry per service, as the Secret Service's own program reads and writes it.
     let program = "#!/bin/sh\nbox=\"$HOME/keyring\"; mkdir -p \"$box\"; verb=$1; shift\n\
         case $1 in --label=*) shift;; esac\n\
-        case $verb in store) cat > \"$box/$2\";; lookup) cat \"$box/$2\";; clear) rm \"$box/$2\";; esac\n";
+        case $verb in store) cat > \"$box/$2\";; lookup) cat \"$box/$2\";; clear) [ ! -e \"$HOME/locked\" ] && rm \"$box/$2\";; esac\n";
     world.write(".home/bin/secret-tool", program);
     let place = world.home().join("bin");
     let path = format!("{}:/usr/bin:/bin", place.display());
@@ -220,7 +220,11 @@ fn a_key_goes_to_the_keyring_where_there_is_one() {
             .success()
     );
 
-    let output = finish_with(&mut with_keyring(&["login", "work"]), &format!("{KEY}\n\n"));
+    // An earlier login had none, so its key is in a file, which does not stay.
+    let typed = format!("{KEY}\n\n");
+    finish_with(&mut tandem(&world, &["login", "work"]), &typed);
+    assert_eq!(with_the_key(&world.home()), ["work"]);
+    let output = finish_with(&mut with_keyring(&["login", "work"]), &typed);
     assert_eq!(output.code, Some(0), "{output:?}");
     assert!(
         output.stdout.contains("the system's keyring"),
@@ -235,6 +239,15 @@ fn a_key_goes_to_the_keyring_where_there_is_one() {
     );
     let answer = finish(&mut with_keyring(&["run", "hi"]));
     assert_eq!(answer.stdout, "ready\n", "{}", answer.stderr);
+
+    world.write(".home/locked", "");
+    let locked = finish(&mut with_keyring(&["logout"]));
+    assert!(
+        locked.code == Some(1) && locked.stderr.contains("still in the system's keyring"),
+        "{locked:?}"
+    );
+    assert_eq!(with_the_key(&world.home()), ["tandem-work"]);
+    std::fs::remove_file(world.home().join("locked")).unwrap();
 
     // An editor logs out.
     let (mut program, mut client) = world.serve_with(Transport::Acp, |command| {

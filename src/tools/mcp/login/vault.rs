@@ -121,8 +121,8 @@ impl Vault {
         let Some(entry) = entries.remove(server) else {
             return Ok(false);
         };
-        if entry.tokens.is_none() {
-            keyring::forget(SERVICE, server).await;
+        if entry.tokens.is_none() && !keyring::forget(SERVICE, server).await {
+            return Err(io::Error::other("the system's keyring did not remove it"));
         }
         self.store.write(&entries)?;
         Ok(true)
