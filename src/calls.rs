@@ -35,6 +35,9 @@ pub trait Catalog {
     fn accept(&self, name: &str, arguments: &Fields) -> Result<(), String>;
 }
 
+/// What the model is told where an argument contained another call.
+pub(crate) const SWALLOWED: &str = "[text after the end of an argument contained another call, which was not run: make it separately]";
+
 /// Whether another call or message begins in a text of these arguments.
 pub(crate) fn holds_another(arguments: &Value) -> bool {
     match arguments {

@@ -27,9 +27,6 @@ use crate::model::{
 use crate::text::repair::Repair;
 use crate::tools::{self, Resolved, Tool, ToolContext, ToolKind};
 
-/// What the model is told where an argument contained another call.
-const SWALLOWED: &str = "[text after the end of an argument contained another call, which was not run: make it separately]";
-
 /// The model's answer, complete or as far as it arrived.
 pub(super) struct Answer {
     pub message: AssistantMessage,
@@ -392,7 +389,7 @@ impl<'a> Listener<'a> {
                     && !calls::holds_another(&resolved.as_taken())
                 {
                     let notes = resolved.note.take().into_iter();
-                    let notes: Vec<_> = notes.chain([SWALLOWED.to_owned()]).collect();
+                    let notes: Vec<_> = notes.chain([calls::SWALLOWED.to_owned()]).collect();
                     resolved.note = Some(notes.join("\n"));
                 }
                 if let Ok(Resolved {

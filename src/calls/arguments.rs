@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use self::coerce::{coerce, is_required};
+pub(crate) use self::leaks::bare;
 use crate::domain::{ToolError, lock};
 
 /// The JSON Schema of `A`, everything inline, without what only costs tokens. Each call is read with it, so it is made once.

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::changes::{commit, propose, sketch};
 use super::{Editing, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
-use crate::calls::arguments::partial;
+use crate::calls::arguments::{bare, partial};
+use crate::calls::{SWALLOWED, holds_another};
 use crate::workspace::{Change, Replacement};
 
 pub(super) struct EditFile;
@@ -52,8 +53,28 @@ impl TypedTool for EditFile {
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {
-        commit(context, &arguments.path, change(arguments.edits)?).await
+        let change = change(arguments.edits)?;
+        let others = others(&change);
+        let mut output = commit(context, &arguments.path, change).await?;
+        let texts = || output.diffs.iter().map(|diff| &diff.new_text);
+        let is_left = |other: &String| texts().any(|text| text.contains(other));
+        if !others.iter().all(is_left) {
+            output.content.push_str(&format!("\n{SWALLOWED}"));
+        }
+        Ok(output)
     }
+}
+
+/// How the ends begin that are cut off unless they are the file's, where another call is in them.
+fn others(change: &Change) -> Vec<String> {
+    let Change::Sent { sent, bare } = change else {
+        return Vec::new();
+    };
+    let cut = std::iter::zip(sent, bare)
+        .filter_map(|(sent, bare)| sent.new_text.strip_prefix(&bare.new_text));
+    cut.filter(|cut| holds_another(&(*cut).into()))
+        .filter_map(|cut| cut.trim().lines().next().map(str::to_owned))
+        .collect()
 }
 
 fn change(edits: Vec<Edit>) -> Result<Change, ToolError> {
@@ -68,8 +89,21 @@ fn change(edits: Vec<Edit>) -> Result<Change, ToolError> {
         new_text: edit.new_text,
         replace_all: edit.replace_all,
     };
-    let mut replacements: Vec<Replacement> = edits.into_iter().map(replacement).collect();
+    let mut sent: Vec<Replacement> = edits.into_iter().map(replacement).collect();
     // The same one twice in a row is meant once.
-    replacements.dedup();
-    Ok(Change::Edits(replacements))
+    sent.dedup();
+    let bare = |edit: &Replacement| {
+        let [old_text, new_text] = bare(&edit.old_text, &edit.new_text).map(str::to_owned);
+        Replacement {
+            old_text,
+            new_text,
+            replace_all: edit.replace_all,
+        }
+    };
+    let bare = sent.iter().map(bare).collect();
+    Ok(if bare == sent {
+        Change::Edits(sent)
+    } else {
+        Change::Sent { sent, bare }
+    })
 }

@@ -163,14 +163,17 @@ impl Effect {
         now: &Now,
     ) -> Result<Self, FileError> {
         let known = workspace.0.seen.known(path, now.text());
+        let change = &change.settled(now.text());
         let created = now.created_by(change);
         let change = created.as_ref().unwrap_or(change);
         let mut notes = Vec::new();
         match change {
-            Change::Edits(_) | Change::Patch(_) | Change::Exact { .. } if !now.exists() => {
+            Change::Edits(_) | Change::Sent { .. } | Change::Patch(_) | Change::Exact { .. }
+                if !now.exists() =>
+            {
                 return Err(FileError::NotFound(path.display()));
             }
-            Change::Edits(_) | Change::Patch(_) => {
+            Change::Edits(_) | Change::Sent { .. } | Change::Patch(_) => {
                 notes.extend((known == Known::Changed).then(|| MATCHED_ANEW.to_owned()));
             }
             Change::Write(_) | Change::Moved { .. } => {

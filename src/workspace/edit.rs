@@ -19,7 +19,7 @@ use std::sync::Arc;
 use super::content::LineEnding;
 use super::patch::Chunk;
 use crate::domain::Stored;
-use crate::text::{Hunk, hunks, patched, standing};
+use crate::text::{Hunk, hunks, marks, patched, standing};
 use replacement::Search;
 
 /// The maximum number of matches that are listed.
@@ -30,6 +30,13 @@ const MANY: usize = 1000;
 pub enum Change {
     /// Replacements in the current text; all or none.
     Edits(Vec<Replacement>),
+    /// Replacements as a model sent them, and without the marks at their ends that may belong to its call.
+    Sent {
+        /// With the marks.
+        sent: Vec<Replacement>,
+        /// The same ones without them.
+        bare: Vec<Replacement>,
+    },
     /// A new text for the whole file.
     Write(String),
     /// Chunks of a patch, in order; all or none.
@@ -60,6 +67,14 @@ pub enum Change {
 }
 
 impl Change {
+    /// The change of a file with this text.
+    pub(super) fn settled(&self, text: &str) -> Self {
+        match self {
+            Self::Sent { sent, bare } => Self::Edits(own(text, sent, bare)),
+            other => other.clone(),
+        }
+    }
+
     /// How the file is to be stored; `None`: as it is.
     pub(super) fn stored(&self) -> Option<Stored> {
         match self {
@@ -174,6 +189,7 @@ pub fn apply(text: &str, change: &Change) -> Result<Outcome, MatchError> {
     match change {
         Change::Write(content) | Change::Moved { text: content, .. } => Ok(write(text, content)),
         Change::Edits(edits) => replace(text, edits),
+        Change::Sent { sent, bare } => replace(text, &own(text, sent, bare)),
         Change::Patch(chunks) => chunks::apply(text, chunks),
         Change::Exact { before, after } => exact(text, before, after),
         Change::Merge { from, to, .. } => merge(text, from, to),
@@ -231,6 +247,24 @@ fn merge(text: &str, from: &str, to: &str) -> Result<Outcome, MatchError> {
         new_text: new_text.into(),
         strategy: None,
     })
+}
+
+/// The replacements without the marks at their ends that belong to the call: a mark that the file or another text of the
+/// replacements has, or whose beginning, is the file's own.
+fn own(text: &str, sent: &[Replacement], bare: &[Replacement]) -> Vec<Replacement> {
+    let others = bare.iter().flat_map(|it| [&it.old_text, &it.new_text]);
+    let others: Vec<&str> = others.map(String::as_str).chain([text]).collect();
+    let own = |sent: &String, bare: &String| {
+        let ends = sent.strip_prefix(bare.as_str()).unwrap_or_default();
+        let is_own = others.iter().any(|other| marks::has_any(other, ends));
+        if is_own { sent.clone() } else { bare.clone() }
+    };
+    let each = |(sent, bare): (&Replacement, &Replacement)| Replacement {
+        old_text: own(&sent.old_text, &bare.old_text),
+        new_text: own(&sent.new_text, &bare.new_text),
+        replace_all: sent.replace_all,
+    };
+    std::iter::zip(sent, bare).map(each).collect()
 }
 
 /// All edits are matched against the current text. If that fails, they may have been meant one after the other, each

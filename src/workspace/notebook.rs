@@ -135,7 +135,7 @@ pub(crate) fn is_notebook(path: &Path) -> bool {
 /// [`edit::apply`] for the file at `path`: a notebook is changed as the model reads it.
 pub(super) fn apply(path: &Path, text: &str, change: &Change) -> Result<Outcome, MatchError> {
     let is_by_a_model = match change {
-        Change::Edits(_) | Change::Patch(_) => true,
+        Change::Edits(_) | Change::Sent { .. } | Change::Patch(_) => true,
         Change::Write(content) => {
             let (head, parts) = split(content);
             is_head(&head) && !parts.is_empty()

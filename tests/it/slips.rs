@@ -9,6 +9,7 @@ mod envelopes;
 mod generated;
 mod invented;
 mod judge;
+mod kept;
 mod play;
 mod script;
 mod variants;
@@ -49,6 +50,13 @@ fn quotations_and_explanations_never_run() {
     ]
     .concat();
     let (report, failed) = play_cases(&selected(cases));
+    assert!(failed.is_empty(), "{report}");
+}
+
+/// Nothing of a file is taken for a mark of the call that writes it.
+#[test]
+fn texts_that_look_like_marks_are_kept() {
+    let (report, failed) = play_cases(&selected([kept::parts(), kept::wholes()].concat()));
     assert!(failed.is_empty(), "{report}");
 }
 

@@ -1,14 +1,16 @@
 //! What leaks into arguments from the envelope of a call: marks that end it, and other arguments. Pure.
 //!
 //! Servers split an envelope at its marks, and models write marks in places where theirs do not expect them. What is
-//! cut off here has no beginning in the argument, so no file has it by itself.
+//! cut off here has no beginning in the argument, so no file has it by itself. The texts of a replacement are parts of a
+//! file: there [the file decides](bare).
 
 use serde_json::Value;
 
 use super::super::names;
 use super::foreign::{is_argument, means, meant_by};
+use crate::text::Fields;
 use crate::text::marks::{self, Kind};
-use crate::text::{Fields, repair};
+use crate::text::repair::{self, PATCH, PATCH_ARGUMENT};
 
 /// How many arguments may have been swallowed.
 const SWALLOWED: usize = 8;
@@ -59,9 +61,6 @@ pub(super) fn repair(fields: &mut Fields, properties: &Fields) {
     let is_document = fields
         .values()
         .any(|value| value.as_str().is_some_and(is_document));
-    let replaces_lines = fields.iter().any(|(name, value)| {
-        means(name, "old_text") && value.as_str().is_some_and(|text| text.ends_with('\n'))
-    });
     for (name, value) in fields.iter_mut() {
         let Some(ours) = meant_by(name, properties) else {
             continue;
@@ -69,12 +68,17 @@ pub(super) fn repair(fields: &mut Fields, properties: &Fields) {
         let Value::String(text) = &*value else {
             continue;
         };
-        let clean = before_next(headless(unwrapped(text, ours), ours), ours, is_document);
-        let clean = without_marks(clean, ours, properties, is_document);
-        let clean = if ours == "content" {
-            without_marks(unfenced(clean, is_document), ours, properties, is_document)
-        } else {
-            clean
+        let inside = headless(unwrapped(text, ours), ours);
+        let clean = match ours {
+            "old_text" | "new_text" => inside,
+            PATCH_ARGUMENT => Some(without_end(inside, ours, is_document))
+                .filter(|patch| patch.trim_end().ends_with(PATCH.1))
+                .unwrap_or(inside),
+            "content" => {
+                let clean = without_end(inside, ours, is_document);
+                without_marks(unfenced(clean, is_document), ours, is_document)
+            }
+            _ => without_end(inside, ours, is_document),
         };
         if let Some(lines) = (ours == "content")
             .then(|| without_numbers(clean))
@@ -84,8 +88,8 @@ pub(super) fn repair(fields: &mut Fields, properties: &Fields) {
             continue;
         }
         if clean.len() < text.len() && !clean.trim().is_empty() {
-            // A line break before the mark belongs to the mark, unless the text is a file's or replaces whole lines.
-            let clean = if ours == "content" || ours == "new_text" && replaces_lines {
+            // A line break before the mark belongs to the mark, unless the text is a file's.
+            let clean = if ours == "content" {
                 clean
             } else {
                 clean.strip_suffix('\n').unwrap_or(clean)
@@ -93,6 +97,26 @@ pub(super) fn repair(fields: &mut Fields, properties: &Fields) {
             *value = clean.into();
         }
     }
+}
+
+/// The texts of a replacement without marks at their ends that nothing in them begins. Parts of a file may end with what
+/// is begun elsewhere in it.
+pub(crate) fn bare<'a>(old_text: &'a str, new_text: &'a str) -> [&'a str; 2] {
+    let replaces_lines = old_text.ends_with('\n');
+    [(old_text, "old_text"), (new_text, "new_text")].map(|(text, ours)| {
+        let clean = without_end(text, ours, false);
+        if clean.len() == text.len() || clean.trim().is_empty() {
+            return text;
+        }
+        // A line break before the mark belongs to the mark, unless whole lines are replaced.
+        let line = clean.strip_suffix('\n').filter(|_| !replaces_lines);
+        line.unwrap_or(clean)
+    })
+}
+
+/// A text without what ends it and begins outside of it.
+fn without_end<'a>(text: &'a str, ours: &str, is_document: bool) -> &'a str {
+    without_marks(before_next(text, ours, is_document), ours, is_document)
 }
 
 /// The text in the element that an argument of one line came in: `<path>a.rs</path>`, `<![CDATA[a.rs]]>`.
@@ -133,66 +157,59 @@ fn headless<'a>(text: &'a str, ours: &str) -> &'a str {
     let named = keyed(begun).filter(|(key, _)| means(key, ours));
     let inside = named.map(|(_, inside)| inside);
     let inside = inside.or_else(|| marks::after(begun, "<arg_value>"));
-    inside
-        .filter(|inside| marks::without_ends(inside).len() < inside.len())
-        .unwrap_or(text)
+    let own = |inside| Some(marks::without_ends(inside)).filter(|own| own.len() < inside.len());
+    inside.and_then(own).unwrap_or(text)
 }
 
 /// A text without the marks at its end that nothing in it begins: those of a family, the end of the argument's own tag,
 /// and the tags that end after one of them.
-fn without_marks<'a>(text: &'a str, ours: &str, properties: &Fields, is_document: bool) -> &'a str {
+fn without_marks<'a>(text: &'a str, ours: &str, is_document: bool) -> &'a str {
     // The beginning of an argument that never came, and of its tag.
     let tags = marks::begins(&[Kind::Argument]).filter(|begin| !marks::is_token(begin));
     let mut clean = marks::without_ends(text);
     let mut begins = tags.map(|begin| marks::pending(clean, begin));
     let begun = begins.find(|length| *length > SHORTEST_BEGINNING);
     let mut rest = clean.split_at(clean.len() - begun.unwrap_or(0)).0;
-    // The last character of an end tag may be missing.
-    if let Some((_, tag)) = clean.rsplit_once("</")
-        && !tag.contains('>')
-    {
-        let closed = format!("{clean}>");
-        let own = marks::without_ends(&closed).len();
-        if own < clean.len() {
-            (clean, rest) = (clean.split_at(own).0, clean.split_at(own).0);
-        }
-    }
-    loop {
+    for _ in 0..ENDS {
         let before = marks::without_ends(rest);
         if before.len() < rest.len() {
             (clean, rest) = (before, before);
             continue;
         }
-        let tag = rest
-            .trim_end()
-            .strip_suffix('>')
-            .and_then(|rest| rest.rsplit_once("</"));
-        let is_name = |tag: &str| {
-            tag.chars()
-                .all(|c| c.is_alphanumeric() || "_-:".contains(c))
+        let Some((before, tag)) = ended(rest) else {
+            break;
         };
-        match tag {
-            Some((before, tag)) if is_name(tag) && !marks::is_open(before, own_name(tag)) => {
-                rest = before;
-                // A file does not use another tool's word for an argument, and a document does not end what it never
-                // began.
-                let is_foreign = || {
-                    tag.contains('_') && is_argument(tag) || is_document && clean.len() < text.len()
-                };
-                // `</body>` is a word of a page, too.
-                let is_its = match ours {
-                    // No file ends an element with a two-part name that it never began.
-                    "content" => names::squash(tag).contains(ours) || tag.contains('_'),
-                    _ => meant_by(tag, properties) == Some(ours),
-                };
-                if is_its || is_foreign() {
-                    clean = before;
-                }
-            }
-            _ if clean.len() < text.len() => return without_json(clean),
-            _ => return text,
+        rest = before;
+        // A file does not use another tool's word for an argument, and a document does not end what it never began.
+        let is_foreign =
+            || tag.contains('_') && is_argument(tag) || is_document && clean.len() < text.len();
+        // `</body>` is a word of a page, too.
+        let is_its = match ours {
+            // No file ends an element with a two-part name that it never began.
+            "content" => names::squash(tag).contains(ours) || tag.contains('_'),
+            _ => means(tag, ours),
+        };
+        if is_its || is_foreign() {
+            clean = before;
         }
     }
+    // What still ends something that it never began is a part of a page, and so are its other ends.
+    if clean.len() == text.len() || ended(clean).is_some() {
+        return text;
+    }
+    without_json(clean)
+}
+
+/// How many marks may end a text.
+const ENDS: usize = 16;
+
+/// What is before the closing tag that a text ends with and never began, and the name of it.
+fn ended(text: &str) -> Option<(&str, &str)> {
+    let (before, tag) = text.trim_end().strip_suffix('>')?.rsplit_once("</")?;
+    let is_name = tag
+        .chars()
+        .all(|c| c.is_alphanumeric() || "_-:".contains(c));
+    (is_name && !marks::is_open(before, own_name(tag))).then_some((before, tag))
 }
 
 /// The name of a tag without its namespace.

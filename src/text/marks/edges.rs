@@ -12,6 +12,9 @@ const SPEAKERS: [&str; 2] = ["assistant", "response"];
 /// The senders of messages in chat templates.
 pub(crate) const SENDERS: [&str; 6] = ["assistant", "model", "user", "system", "developer", "tool"];
 
+/// What an argument may be in: neither thoughts nor the parts of an answer.
+const AROUND_ARGUMENTS: [Kind; 4] = [Calls, Named, Argument, Stop];
+
 fn is_sender(word: &str) -> bool {
     SENDERS.iter().any(|it| it.eq_ignore_ascii_case(word))
 }
@@ -249,13 +252,29 @@ fn is_in_token(c: char) -> bool {
     is_of_name(c) || " -.\\".contains(c)
 }
 
-/// A text without the marks that end it, where nothing in it begins them: they belong to what was around it. A text
-/// with another token of the kind is about tokens, and stays.
+/// An argument without the marks of calls that end it, where nothing in it begins them: they belong to what was around
+/// it. A text with another token of the kind is about tokens, and stays.
 pub(crate) fn without_ends(text: &str) -> &str {
-    // A file may end with the heading of a section.
-    let is_heading = |here: &str| here.starts_with('[') && is_word(here);
     cut(text, &|here| {
-        after_end(here, &ALL).filter(|_| !is_heading(here))
+        after_end(here, &AROUND_ARGUMENTS).filter(|_| !is_code(here))
+    })
+}
+
+/// Whether a text begins with a bracket of code or of a section's heading (`cache[TOOL_RESULT]`, `ids + [EOS]`): only a
+/// slash or a bar makes a mark of it.
+fn is_code(text: &str) -> bool {
+    let inside = text.strip_prefix('[');
+    inside.is_some_and(|it| it.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+}
+
+/// Whether a text has one of the marks that `ends` has, or what begins it: another token, or a tag of its name.
+pub(crate) fn has_any(text: &str, ends: &str) -> bool {
+    let has_token = || rests(text).any(|rest| token(rest).is_some());
+    rests(ends).any(|mark| {
+        let name = opened(mark).map_or("", |(_, name)| split_name(name).0);
+        !name.is_empty() && tags(text, name).next().is_some()
+            || token(mark).is_some() && has_token()
+            || is_begun(text, mark)
     })
 }
 
@@ -302,7 +321,8 @@ fn cut<'a>(text: &'a str, after: &dyn Fn(&'a str) -> Option<&'a str>) -> &'a str
         }
         let (before, here) = text.split_at(at);
         // The beginning of an argument that never came does not begin anything.
-        let begun = || begins(&[Argument]).find_map(|begin| self::after(here, begin));
+        let is_begin = |begin| Some((self::after(here, begin)?, true));
+        let begun = || begins(&[Argument]).find_map(is_begin);
         // A row of a vocabulary has others beside it, and a type its own word before it.
         let word = before
             .rsplit(|c: char| !c.is_alphanumeric())
@@ -319,13 +339,16 @@ fn cut<'a>(text: &'a str, after: &dyn Fn(&'a str) -> Option<&'a str>) -> &'a str
         // The JSON around a token for quotes ends after it.
         let is_quote = self::after(here, QUOTE).is_some();
         let last = |c: char| c.is_whitespace() || is_quote && matches!(c, '}' | ']' | ')');
-        if let Some(rest) = after(here).or_else(begun)
+        if let Some((rest, is_begin)) = after(here).map(|rest| (rest, false)).or_else(begun)
             && text.len() - rest.trim_start_matches(last).len() >= end
         {
             end = before.trim_end().len();
-            cut.push(at);
+            cut.push((at, is_begin));
         }
     }
+    // An argument begins only after the end of another: `Vec<Args>`.
+    while cut.pop_if(|(_, is_begin)| *is_begin).is_some() {}
+    let cut: Vec<usize> = cut.into_iter().map(|(at, _)| at).collect();
     let Some(first) = cut.last() else {
         return text;
     };
@@ -344,13 +367,22 @@ fn cut<'a>(text: &'a str, after: &dyn Fn(&'a str) -> Option<&'a str>) -> &'a str
 
 /// Whether a text begins more elements of a name than it ends.
 pub(crate) fn is_open(text: &str, name: &str) -> bool {
-    let tags = text.match_indices(['<', ']']).filter_map(|(at, _)| {
+    let (begun, ended): (Vec<_>, Vec<_>) = tags(text, name).partition(|open| *open == "<");
+    begun.len() > ended.len()
+}
+
+/// What a text has from each sign on that marks begin with.
+fn rests(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices(SIGNS).map(|(at, _)| text.split_at(at).1)
+}
+
+/// How the tags of a name open that a text has.
+fn tags<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = &'static str> + 'a {
+    text.match_indices(['<', ']']).filter_map(move |(at, _)| {
         let (open, rest) = opened(text.split_at(at).1)?;
         let rest = spelled(rest, name)?;
         (!rest.starts_with(is_of_name)).then_some(open)
-    });
-    let (begun, ended): (Vec<_>, Vec<_>) = tags.partition(|open| *open == "<");
-    begun.len() > ended.len()
+    })
 }
 
 /// Whether a text begins what `end` begins with the end of: it has the tag, or another token.

@@ -103,8 +103,16 @@ fn marks_are_found_in_every_spelling_and_place() {
 
 #[test]
 fn ends_that_nothing_begins_are_cut_off() {
-    for (begin, end, _) in MARKS {
-        for end in spellings(end) {
+    let rows = MARKS
+        .iter()
+        .filter(|(_, _, kind)| !matches!(kind, Thoughts | Header));
+    for (begin, end, _) in rows {
+        let spelled = spellings(end).into_iter();
+        for end in spelled.map(|end| {
+            end.replace("[end_", "[/")
+                .replace("[END_", "[/")
+                .replace("[end▁", "[/")
+        }) {
             assert_eq!(without_ends(&format!("x = 1\n{end}")), "x = 1\n", "{end}");
             assert_eq!(
                 without_ends(&format!("x = 1\n{end}\n</invoke>\n")),
@@ -118,7 +126,21 @@ fn ends_that_nothing_begins_are_cut_off() {
             }
         }
     }
-    for text in ["<p>x</p>", "a</b>", "[x]", "<think>x</think>\n"] {
+    for text in [
+        "<p>x</p>",
+        "a</b>",
+        "[x]",
+        "<think>x</think>\n",
+        "    </SentimentAnalysis>",
+        "x\n</response>\n",
+        "messages += [tool_result]",
+        "return cache[TOOL_RESULT]\n",
+        "results: list[ToolResult]",
+        "ids = [BOS] + ids + [EOS]",
+        "[a]\n[TOOL_OUTPUT]\n",
+        "type A = Vec<Args>",
+        "props: Props<Parameters>\n",
+    ] {
         assert_eq!(without_ends(text), text);
     }
 }

@@ -63,6 +63,8 @@ pub fn leaks() -> Vec<Value> {
                 ("edit_file", &arguments.to_string()),
                 &files,
             ));
+            let leak = format!("{between}{closer}");
+            cases.push(in_every_text(&id("edits"), &leak));
             let closer = closer
                 .replace("new_text", "command")
                 .replace("edit_file", "run_command");
@@ -115,6 +117,18 @@ pub fn leaks() -> Vec<Value> {
         ));
     }
     cases
+}
+
+/// A server that cuts in the wrong place does so in every argument.
+fn in_every_text(id: &str, leak: &str) -> Value {
+    let edit = |old: &str, new: &str| json!({ "old_text": format!("{old}{leak}"), "new_text": format!("{new}{leak}") });
+    let edits = [
+        edit("    return a - b", "    return a + b"),
+        edit("def main():", "def main(x):"),
+    ];
+    let arguments = json!({ "path": "src/app.py", "edits": edits }).to_string();
+    let files = json!({ "files": { "src/app.py": FIXED.replace("def main()", "def main(x)") } });
+    case("leaks", id, ("edit_file", &arguments), &files)
 }
 
 /// An argument that includes the next one.
