@@ -197,18 +197,18 @@ pub fn value(text: &str) -> Option<Value> {
         return Some(value);
     }
     let text = unfenced(text.trim());
-    let (value, rest) = first_value(text)?;
-    match value {
-        // Some servers begin with the empty value that a stream of arguments starts from.
-        value if is_empty(&value) && rest.trim_start().starts_with('{') => self::value(rest),
-        // A copy of it cut off by a limit, or nothing.
-        value => {
-            let again = rest.trim();
-            let is_copy = ["\"\"", "{}"].contains(&again)
-                || (again.len() > 1 && text.trim_start().starts_with(again));
-            (is_copy || is_noise(rest)).then_some(value)
-        }
+    let (mut value, mut rest) = first_value(text)?;
+    let mut text = text;
+    // Some servers begin with the empty value that a stream of arguments starts from.
+    if is_empty(&value) && rest.trim_start().starts_with('{') {
+        text = rest;
+        (value, rest) = first_value(text)?;
     }
+    // A copy of it cut off by a limit, or nothing.
+    let again = rest.trim();
+    let is_copy = ["\"\"", "{}"].contains(&again)
+        || (again.len() > 1 && text.trim_start().starts_with(again));
+    (is_copy || is_noise(rest)).then_some(value)
 }
 
 /// The value that `text` begins with, and what follows it.

@@ -96,9 +96,15 @@ pub(super) fn function<'a>(name: &str, text: &'a str) -> Found<'a> {
 
 /// The text after the brackets and tags that may end arguments.
 pub(super) fn closed(text: &str) -> &str {
-    let rest = text.trim_start_matches(|c: char| c.is_whitespace() || "})\"'/>".contains(c));
-    let after = marks::ends(&[Kind::Argument]).find_map(|end| marks::after(rest, end));
-    after.map_or(rest, closed)
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || "})\"'/>".contains(c));
+        let after = marks::ends(&[Kind::Argument]).find_map(|end| marks::after(rest, end));
+        match after {
+            Some(after) => rest = after,
+            None => return rest,
+        }
+    }
 }
 
 /// An argument in a family's form, as an element, or as an assignment.

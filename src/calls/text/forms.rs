@@ -179,7 +179,12 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
             // A bracket too many is common.
             return Some((calls, rest.trim_start().trim_start_matches('}')));
         }
-        let arrows = || one(headed(text).filter(|_| complete(text).is_none())?, is_tool);
+        let arrows = || {
+            one(
+                few_headed(text).filter(|_| complete(text).is_none())?,
+                is_tool,
+            )
+        };
         return python::list(text).or_else(arrows);
     }
     if let Some((tag, rest)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>'))
@@ -193,7 +198,7 @@ fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
         let after = rest.strip_prefix(&format!("</{name}>")).unwrap_or(rest);
         return with_attributes(name, attributes, Vec::new(), after);
     }
-    if let Some(rest) = headed(text) {
+    if let Some(rest) = few_headed(text) {
         return one(rest, is_tool);
     }
     glued(text, is_tool).or_else(|| named(text, is_tool))
@@ -220,6 +225,11 @@ fn headed(text: &str) -> Option<&str> {
     let name = after.trim_start_matches(|c: char| c.is_whitespace() || "\"':=>".contains(c));
     let is_head = json::tells(word, &[json::NAMES]) && name.len() < rest.trim_start().len();
     (is_head && name.starts_with(|c: char| c.is_alphabetic() || c == '<')).then_some(name)
+}
+
+/// The same where at most two more keywords follow.
+fn few_headed(text: &str) -> Option<&str> {
+    headed(text).filter(|rest| headed(rest).and_then(headed).is_none())
 }
 
 /// The recipient in the header of a message, and its body: `<|channel|>commentary to=NAME<|message|>{…}`. The tokens
@@ -392,18 +402,17 @@ fn between(text: &str) -> &str {
     }
 }
 
+/// The name that a text begins with, and the rest.
+fn split_name(text: &str) -> (&str, &str) {
+    let is_of_name = |c: char| c.is_alphanumeric() || "_-.:/".contains(c);
+    text.split_at(text.find(|c| !is_of_name(c)).unwrap_or(text.len()))
+}
+
 /// A name, and the arguments in one of many forms.
 fn named<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
-    let end = text
-        .find(|c: char| !c.is_alphanumeric() && !"_-.:/".contains(c))
-        .unwrap_or(text.len());
-    let (name, rest) = text
-        .split_at_checked(end)
-        .filter(|(name, _)| !name.is_empty())?;
-    // The text before it was an id (Solar).
-    if let Some(rest) = marks::after(rest, "<|tool_call:name|>") {
-        return named(rest, is_tool);
-    }
+    // The text before it is an id (Solar).
+    let text = marks::after(split_name(text).1, "<|tool_call:name|>").unwrap_or(text);
+    let (name, rest) = Some(split_name(text)).filter(|(name, _)| !name.is_empty())?;
     if rest.starts_with('(')
         && let Some((call, rest)) = python::call(text)
     {

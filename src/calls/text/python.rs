@@ -25,10 +25,16 @@ pub(super) fn list(text: &str) -> Found<'_> {
 
 /// `f(a=1, b="x")` or `f("x")`, with or without `print`.
 pub(super) fn call(text: &str) -> Option<(TextCall, &str)> {
-    if let Some(inside) = text.strip_prefix("print(") {
-        let (call, rest) = call(inside.trim_start())?;
-        return Some((call, rest.trim_start().strip_prefix(')')?));
+    match text.strip_prefix("print(") {
+        Some(inside) => {
+            let (call, rest) = plain(inside.trim_start())?;
+            Some((call, rest.trim_start().strip_prefix(')')?))
+        }
+        None => plain(text),
     }
+}
+
+fn plain(text: &str) -> Option<(TextCall, &str)> {
     let (name, rest) = text
         .split_once('(')
         .filter(|(_, rest)| !rest.starts_with('{'))?;

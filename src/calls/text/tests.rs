@@ -1,3 +1,4 @@
+mod repeats;
 mod variants;
 
 use super::*;
