@@ -275,7 +275,7 @@ mod tests {
     use serde::{Deserialize, Serialize};
     use serde_json::{Value, json};
 
-    use super::{Unknown, read, schema};
+    use super::{Unknown, coerced, fit, read, schema};
     use crate::tools::PlanStatus;
 
     /// For the tests alone.
@@ -343,6 +343,71 @@ mod tests {
             json!({"path": "a", "limit": 5, "all": true, "old_str": "x", "status": "In Progress"}),
         );
         check(Value::String(plain.to_string()));
+    }
+
+    #[test]
+    fn what_changes_a_call_is_neither_dropped_nor_replaced() {
+        let text = json!({ "type": "string" });
+        let schema = |names: &[&str]| {
+            let properties = names.iter().map(|name| ((*name).to_owned(), text.clone()));
+            json!({ "type": "object", "properties": properties.collect::<crate::text::Fields>() })
+        };
+        let write = schema(&["path", "content"]);
+        let edit = schema(&["old_text", "new_text"]);
+        let run = schema(&["command", "cwd"]);
+        // JSON is the text of a file, whatever its only member is called.
+        for (schema, sent, expected) in [
+            (
+                &write,
+                json!({ "content": { "data": { "a": 1 } } }),
+                json!({ "content": "{\n  \"data\": {\n    \"a\": 1\n  }\n}" }),
+            ),
+            (
+                &write,
+                json!({ "content": { "text": "x" } }),
+                json!({ "content": "{\n  \"text\": \"x\"\n}" }),
+            ),
+            (
+                &write,
+                json!({ "content": { "content": "x" } }),
+                json!({ "content": "x" }),
+            ),
+            (
+                &run,
+                json!({ "arguments": { "command": "pwd" }, "workdir": "sub" }),
+                json!({ "command": "pwd", "cwd": "sub" }),
+            ),
+            (
+                &run,
+                json!({ "name": "run_command", "arguments": { "command": "pwd" } }),
+                json!({ "command": "pwd" }),
+            ),
+            (
+                &write,
+                json!({ "file": "a", "path": "a", "content": "x" }),
+                json!({ "path": "a", "content": "x" }),
+            ),
+        ] {
+            assert_eq!(coerced(&sent, schema), expected, "{sent}");
+        }
+        for (schema, sent) in [
+            (&write, json!({ "content": [{ "a": "x" }] })),
+            (
+                &edit,
+                json!({ "old_text": "a", "new_text": { "version": "2" } }),
+            ),
+            (
+                &write,
+                json!({ "directory": "sub", "path": "d.txt", "content": "x" }),
+            ),
+            (&run, json!({ "input": "yes", "command": "cat" })),
+            (
+                &run,
+                json!({ "arguments": { "command": "pwd", "cwd": "a" }, "workdir": "b" }),
+            ),
+        ] {
+            assert!(fit(&sent, schema).is_err(), "{sent}");
+        }
     }
 
     #[test]

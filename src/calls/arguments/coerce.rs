@@ -186,7 +186,10 @@ fn coerce_object(value: &mut Value, schema: &Value) {
     for (name, value) in fields {
         if let Some(schema) = properties.get(name) {
             unpack_text(name, value, schema);
-            coerce(value, schema);
+            // An object in place of a text of a file is not one of its members.
+            if !is_text(name) || !value.is_object() {
+                coerce(value, schema);
+            }
         }
     }
 }
@@ -204,24 +207,30 @@ fn is_absent(name: &str, value: &Value, schema: Option<&Value>) -> bool {
     }
 }
 
+/// Whether an argument is a text of a file.
+fn is_text(name: &str) -> bool {
+    ["content", "old_text", "new_text", "patch"].contains(&name)
+}
+
 /// A text that came as an object with the same name, as JSON that was not written out, or as its lines.
 fn unpack_text(name: &str, value: &mut Value, schema: &Value) {
     if schema["type"] != "string" {
         return;
     }
-    if let Value::Array(items) = &*value
-        && let [inner @ Value::Object(_)] = items.as_slice()
-    {
-        *value = inner.clone();
-    }
-    if let Value::Object(inner) = &*value
+    let inner = match &*value {
+        Value::Array(items) => match items.as_slice() {
+            [only] => only,
+            _ => value,
+        },
+        value => value,
+    };
+    if let Value::Object(inner) = inner
         && let Some((key, text)) = inner.iter().next()
         && inner.len() == 1
-        && means(key, name)
+        && squash(key) == squash(name)
     {
         *value = text.clone();
     }
-    let is_text = ["content", "old_text", "new_text", "patch"].contains(&name);
     match &*value {
         // The whole text is escaped once more: no file is one line that ends with an escape.
         Value::String(text)
@@ -234,7 +243,7 @@ fn unpack_text(name: &str, value: &mut Value, schema: &Value) {
         {
             *value = repair::unescape(text).into();
         }
-        Value::Array(items) if is_text => {
+        Value::Array(items) if is_text(name) => {
             if let Some(lines) = foreign::lines(items) {
                 *value = lines.into();
             }

@@ -128,7 +128,8 @@ pub(super) fn unwrap(fields: &mut Fields, properties: &Fields) {
     }
 }
 
-/// Unwraps a call from an envelope: an object or its JSON, with no known argument beside it. Returns whether it did.
+/// Unwraps a call from an envelope: an object or its JSON, with none of our arguments beside it. What means one stays,
+/// unless it is the tool's name. Returns whether it did.
 fn unwrap_once(fields: &mut Fields, properties: &Fields) -> bool {
     let is_known = |name: &String| meant_by(name, properties).is_some();
     let within = |value: &Value| match value {
@@ -157,7 +158,12 @@ fn unwrap_once(fields: &mut Fields, properties: &Fields) -> bool {
         || inner.values().any(|value| within(value).is_some());
     let is_wrapped = stands_alone && is_envelope;
     if is_wrapped {
-        *fields = inner;
+        let wrapper = wrapper.clone();
+        for (name, value) in std::mem::replace(fields, inner) {
+            if name != wrapper && name != "name" && is_known(&name) {
+                fields.entry(name).or_insert(value);
+            }
+        }
     }
     is_wrapped
 }
@@ -165,7 +171,8 @@ fn unwrap_once(fields: &mut Fields, properties: &Fields) -> bool {
 /// Renames fields and converts values, unless our own name is present.
 pub(super) fn rename(fields: &mut Fields, properties: &Fields) {
     range(fields, properties);
-    for (name, value) in std::mem::take(fields) {
+    let sent = std::mem::take(fields);
+    for (name, value) in sent.clone() {
         let ours = properties.keys().map(String::as_str);
         let squashed = squash(&name);
         let squashed = squashed
@@ -175,7 +182,12 @@ pub(super) fn rename(fields: &mut Fields, properties: &Fields) {
         // Several lines are not the words of one.
         let is_script =
             squashed == "commands" && value.as_array().is_some_and(|lines| lines.len() > 1);
-        match meant.filter(|(word, _)| *word == name || !fields.contains_key(*word) && !is_script) {
+        // Two values for one argument: which of them is meant is not known.
+        let is_only = |word: &str| {
+            let mut others = sent.get(word).into_iter().chain(fields.get(word));
+            others.all(|other| *other == value)
+        };
+        match meant.filter(|(word, _)| *word == name || is_only(word) && !is_script) {
             Some((word, head)) => {
                 let value = translated(value, head);
                 let is_time = word.ends_with(SECONDS) && word != name;
