@@ -1,10 +1,16 @@
 //! The parts of a repository's own folder that make git run a program.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
 
+use super::state::has_marks;
+use crate::workspace::path::open_here;
 use crate::workspace::{Root, native};
+
+/// The longest of git's one-line files that is read, in bytes.
+const LONGEST: u64 = 64 << 10;
 
 /// The parts of a repository that name programs to run.
 pub(super) const PARTS: [&str; 5] = [
@@ -50,33 +56,46 @@ const SETTINGS: [(&str, &[&str]); 6] = [
 
 /// Whether the file that replaces a worktree's settings names anything but its repository.
 pub(super) fn names_another(dir: &Dir, path: &Path) -> bool {
-    dir.symlink_metadata(path).is_ok_and(|found| {
-        // Reading a pipe would block.
-        let own = found.is_file().then(|| dir.read_to_string(path).ok());
-        own.flatten().is_none_or(|own| own.trim() != "../..")
-    })
+    let is_there = dir.symlink_metadata(path).is_ok();
+    is_there && text(dir, path).is_none_or(|own| own.trim() != "../..")
 }
 
-/// The repository that the folder `root` is a worktree of, if it is elsewhere.
+/// The repository that the folder `root` is a worktree of, if it is elsewhere. It has to be one, and to have the worktree's
+/// folder in it, so that files in the workspace cannot name an arbitrary folder.
 pub(super) fn linked(root: &Root) -> Option<PathBuf> {
     let own = worktree(root)?;
-    let folder = Dir::open_ambient_dir(&own, cap_std::ambient_authority()).ok()?;
-    native::canonical(&own.join(folder.read_to_string("commondir").ok()?.trim())).ok()
+    let common = text(&open(&own)?, SETTINGS_ELSEWHERE)?;
+    let common = native::canonical(&own.join(common.trim())).ok()?;
+    let is_in = own.parent() == Some(&*common.join(WORKTREES));
+    (is_in && has_marks(&open(&common)?, Path::new(""))).then_some(common)
 }
 
 /// The folder that the file `.git` of `root` names, whatever that is.
 pub(crate) fn git_folder(root: &Root) -> Option<PathBuf> {
-    let named = root.dir().read_to_string(".git").ok()?;
+    let named = text(root.dir(), ".git")?;
     native::canonical(&root.real().join(named.strip_prefix("gitdir:")?.trim())).ok()
 }
 
 /// The folder in the repository that belongs to the worktree `root`, with its index. The repository has to list the
-/// worktree too, so that a file in the workspace cannot name an arbitrary folder.
+/// worktree too.
 pub(crate) fn worktree(root: &Root) -> Option<PathBuf> {
     let own = git_folder(root)?;
-    let folder = Dir::open_ambient_dir(&own, cap_std::ambient_authority()).ok()?;
-    let back = folder.read_to_string("gitdir").ok()?;
-    (native::canonical(Path::new(back.trim())).ok()? == root.real().join(".git")).then_some(own)
+    // With `worktree.useRelativePaths`, it is relative to the folder it is in.
+    let back = own.join(text(&open(&own)?, "gitdir")?.trim());
+    (native::canonical(&back).ok()? == root.real().join(".git")).then_some(own)
+}
+
+fn open(folder: &Path) -> Option<Dir> {
+    Dir::open_ambient_dir(folder, cap_std::ambient_authority()).ok()
+}
+
+/// What a file of git's says. A command may put a pipe in its place, whose opening would block, or a file of any size.
+fn text(dir: &Dir, path: impl AsRef<Path>) -> Option<String> {
+    let file = open_here(dir, path.as_ref().as_os_str()).ok()?;
+    let mut text = String::new();
+    let is_file = file.metadata().ok()?.is_file();
+    is_file.then(|| file.take(LONGEST).read_to_string(&mut text).ok())??;
+    Some(text)
 }
 
 /// Whether this part of a repository makes git run nothing.

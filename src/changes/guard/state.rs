@@ -170,7 +170,7 @@ fn folders(dir: &Dir, folder: &Path) -> impl Iterator<Item = PathBuf> {
     found.filter_map(move |(name, kind)| kind.is_dir().then(|| folder.join(name)))
 }
 
-fn has_marks(dir: &Dir, folder: &Path) -> bool {
+pub(super) fn has_marks(dir: &Dir, folder: &Path) -> bool {
     MARKS
         .iter()
         .all(|mark| dir.symlink_metadata(folder.join(mark)).is_ok())

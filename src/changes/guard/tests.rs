@@ -253,3 +253,63 @@ fn a_moved_repository_is_moved_back_unless_its_folder_moved() {
         Some("before")
     );
 }
+
+/// The repository that a folder is a worktree of, as `setup` makes both in `main` and `tree`.
+#[cfg(unix)]
+fn linked(setup: &str) -> Option<PathBuf> {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().canonicalize().unwrap();
+    let made = std::process::Command::new("sh")
+        .args(["-ec", setup])
+        .current_dir(&place)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .status();
+    assert!(made.unwrap().success(), "{setup}");
+    let root = Root::open(&place.join("tree")).unwrap();
+    let found = with_repositories(&[Arc::new(root)]);
+    let other = found.get(1)?.real().strip_prefix(&place).unwrap();
+    Some(other.to_owned())
+}
+
+#[cfg(unix)]
+#[test]
+fn a_worktree_opens_its_repository_and_no_folder_that_only_its_files_name() {
+    let main = "git init -q main; cd main; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x";
+    let add = "worktree add -q ../tree";
+    let relative = "cd ..; echo gitdir: ../main/.git/worktrees/tree > tree/.git; \
+        echo ../../../../tree/.git > main/.git/worktrees/tree/gitdir";
+    for setup in [
+        format!("{main}; git {add}"),
+        format!("{main}; git {add}; {relative}"),
+    ] {
+        let expected = Path::new("main/.git");
+        assert_eq!(linked(&setup).as_deref(), Some(expected), "{setup}");
+    }
+    let names = "echo gitdir: x/wt > tree/.git; echo ../../.git > tree/x/wt/gitdir";
+    for setup in [
+        format!("mkdir -p secrets tree/x/wt; {names}; echo ../../../secrets > tree/x/wt/commondir"),
+        // A folder above, which has the worktree where a repository would.
+        "mkdir -p worktrees/tree; ln -s worktrees/tree tree; cd tree; echo gitdir: . > .git; echo .git > gitdir; \
+         echo ../.. > commondir"
+            .to_owned(),
+        // A repository that does not have it.
+        format!(
+            "{main}; cd ..; mkdir -p tree/x/wt; {names}; echo ../../../main/.git > tree/x/wt/commondir"
+        ),
+    ] {
+        assert_eq!(linked(&setup), None, "{setup}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_replaces_a_file_of_git_is_not_waited_for_and_not_read_whole() {
+    for setup in [
+        "mkdir tree; mkfifo tree/.git",
+        "mkdir tree; printf 'gitdir: ' > tree/.git; truncate -s 8G tree/.git",
+        "mkdir -p tree/x; echo gitdir: x > tree/.git; mkfifo tree/x/gitdir",
+        "mkdir -p tree/x; echo gitdir: x > tree/.git; echo ../.git > tree/x/gitdir; mkfifo tree/x/commondir",
+    ] {
+        assert_eq!(linked(setup), None, "{setup}");
+    }
+}
