@@ -59,6 +59,7 @@ const PROTECTED_NAMES: &[&str] = &[
     // run automatically by other tools
     ".envrc",
     ".husky",
+    ".githooks",
     ".pre-commit-config.yaml",
     "lefthook.yml",
     // mise trusts a file by its path, whatever is in it
@@ -82,6 +83,33 @@ const PROTECTED_NAMES: &[&str] = &[
     ".cshrc",
     ".tcshrc",
     "config.fish",
+];
+
+/// The hooks that git runs where somebody works, by githooks(5). They are protected like [`PROTECTED_NAMES`]: by
+/// `core.hooksPath`, or if `.git/hooks` is a link, they may be in any folder.
+const HOOKS: &[&str] = &[
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "p4-changelist",
+    "p4-post-changelist",
+    "p4-pre-submit",
+    "p4-prepare-changelist",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-rewrite",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "prepare-commit-msg",
+    "reference-transaction",
+    "sendemail-validate",
 ];
 
 /// Protects what has the second name in a folder with the first.
@@ -117,7 +145,7 @@ pub fn is_protected(path: &Path) -> bool {
     let names = folded(path);
     names
         .iter()
-        .any(|name| PROTECTED_NAMES.contains(&name.as_str()))
+        .any(|name| PROTECTED_NAMES.contains(&name.as_str()) || HOOKS.contains(&name.as_str()))
         || names
             .windows(2)
             .any(|pair| PROTECTED_PAIRS.iter().any(|names| names == pair))
@@ -200,6 +228,9 @@ mod tests {
             "sub/.hg/hgrc",
             "mise.toml",
             "dotfiles/tandem/config.toml",
+            ".githooks/check.sh",
+            "scripts/hooks/pre-commit",
+            "Commit-Msg",
         ] {
             assert!(is_protected(Path::new(path)), "{path}");
         }
@@ -216,6 +247,9 @@ mod tests {
             "workflows/a.yml",
             "README.md",
             ".env",
+            "src/hooks/useName.ts",
+            "docs/pre-commit.md",
+            "update",
         ] {
             assert!(!is_protected(Path::new(path)), "{path}");
         }

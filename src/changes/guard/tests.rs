@@ -313,3 +313,17 @@ fn what_replaces_a_file_of_git_is_not_waited_for_and_not_read_whole() {
         assert_eq!(linked(setup), None, "{setup}");
     }
 }
+
+#[test]
+fn hooks_are_protected_wherever_git_may_be_told_to_find_them() {
+    let place = Place::new(&["scripts/hooks/pre-commit", "scripts/hooks/lint"]);
+    for name in ["hooks/pre-commit", "hooks/post-merge", "hooks/lint"] {
+        place.write(&format!("scripts/{name}"), "evil");
+    }
+    place.write(".githooks/lint", "evil");
+    assert_eq!(place.restore(false).len(), 3);
+    let is = |name: &str| place.read(name);
+    assert_eq!(is("scripts/hooks/pre-commit").as_deref(), Some("before"));
+    assert_eq!(is("scripts/hooks/lint").as_deref(), Some("evil"));
+    assert_eq!(is("scripts/hooks/post-merge").or(is(".githooks/lint")), None);
+}
