@@ -8,10 +8,10 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use cap_std::ambient_authority;
-use cap_std::fs::Dir;
+use cap_std::fs::{Dir, OpenOptions};
 
 use super::change_set::{ChangeSet, Entry, EntryChange};
 use super::pack::Pack;
@@ -54,9 +54,16 @@ enum Store {
 }
 
 impl Store {
+    /// Whether it is there. Whoever asks needs it, so it is kept as long as one that is stored now.
     fn has(&self, name: &str) -> bool {
         match self {
-            Self::Folder(folder) => folder.symlink_metadata(name).is_ok(),
+            Self::Folder(folder) => {
+                let found = folder.open_with(name, OpenOptions::new().write(true));
+                found.is_ok_and(|file| {
+                    let _is_removed_sooner = file.into_std().set_modified(SystemTime::now());
+                    true
+                })
+            }
             Self::Pack(pack) => pack.has(name),
         }
     }
@@ -287,5 +294,40 @@ impl Images {
     fn has(&self, name: &str) -> bool {
         let is_stored = |store: &Store| store.has(name);
         self.store.as_ref().is_some_and(is_stored) || lock(&self.in_memory).contains_key(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_stored_again_is_kept_as_long_as_what_is_new() {
+        let folder = tempfile::tempdir().unwrap();
+        let looked = Images::pack(&folder.path().join("pack")).unwrap();
+        let store = folder.path().join("store");
+        let images = Images::create(&store).unwrap();
+        let (name, size, _) = looked.store_bytes(b"before").unwrap();
+        let file = |image| Entry::File {
+            image,
+            size,
+            mode: 0o600,
+        };
+        let change = EntryChange::new("/a".into(), file(name.clone()), Entry::Absent);
+        let changes = ChangeSet {
+            files: vec![change],
+            git: Vec::new(),
+        };
+        let again: [&dyn Fn(); 2] = [&|| looked.publish(&changes, &store).unwrap(), &|| {
+            assert!(images.keep(b"before").1.is_none());
+        }];
+        looked.publish(&changes, &store).unwrap();
+        let stored = File::options().write(true).open(store.join(&name)).unwrap();
+        for store_again in again {
+            stored.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+            store_again();
+            let age = stored.metadata().unwrap().modified().unwrap().elapsed();
+            assert!(age.is_ok_and(|age| age < Duration::from_hours(1)));
+        }
     }
 }
