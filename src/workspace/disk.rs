@@ -406,6 +406,8 @@ pub(crate) fn copy_with_mode(
     if let Ok(old) = open_here(&folder, name) {
         metadata::copy(&old, temporary.file())?;
     }
+    // Nobody may read it meanwhile who may not read the result.
+    metadata::set_mode(temporary.file(), mode & 0o600)?;
     io::copy(from, &mut temporary.file())?;
     metadata::set_mode(temporary.file(), mode)?;
     temporary.rename(name)

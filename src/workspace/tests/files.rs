@@ -440,3 +440,28 @@ async fn what_is_left_of_a_file_that_nobody_read_is_not_unsaved_even_after_a_rev
     assert_eq!(unsaved_after(&file, "saved\n"), 1);
     assert_eq!(unsaved_after(&restored, "saved\n"), 0);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_private_file_is_private_while_it_is_written() {
+    /// Looks at the permission bits of all files in a folder when it is read.
+    struct Looking<'a>(&'a Path, Vec<u32>);
+    impl std::io::Read for Looking<'_> {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            for entry in std::fs::read_dir(self.0)? {
+                self.1.push(entry?.metadata()?.mode() & 0o777);
+            }
+            Ok(0)
+        }
+    }
+    for (mode, meanwhile) in [(0o600, 0o600), (0o440, 0o400), (0o755, 0o600)] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        let mut from = Looking(folder.path(), Vec::new());
+        let name = Path::new("key");
+        disk::copy_with_mode(root.dir(), name, &mut from, mode).unwrap();
+        assert_eq!(from.1, [meanwhile]);
+        let made = folder.path().join(name).metadata().unwrap();
+        assert_eq!(made.mode() & 0o777, mode);
+    }
+}
