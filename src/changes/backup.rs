@@ -66,7 +66,7 @@ impl Backup {
         prune(&lost, RETENTION)?;
         let (own, lock) = (0..PROCESSES)
             .find_map(|number| {
-                let lock = File::create(folder.join(format!("lock-{number}"))).ok()?;
+                let lock = File::create(folder.join(lock_name(number))).ok()?;
                 lock.try_lock().ok()?;
                 Some((format!("loose-{number}"), lock))
             })
@@ -206,14 +206,29 @@ pub(crate) fn is_hash(name: &str) -> bool {
     matches!(name.len(), 40 | 64) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
+/// The file that one of the processes in a repository locks.
+fn lock_name(number: usize) -> String {
+    format!("lock-{number}")
+}
+
 /// Removes the backups of repositories that nobody has worked in for long.
 fn remove_unused(backups: &Path) {
     for entry in std::fs::read_dir(backups).into_iter().flatten().flatten() {
-        let used = std::fs::metadata(entry.path().join(USED)).and_then(|found| found.modified());
-        if used.is_ok_and(|used| used.elapsed().is_ok_and(|age| age > RETENTION.age)) {
-            let _somebody_else_was_faster = std::fs::remove_dir_all(entry.path());
+        let folder = entry.path();
+        let used = std::fs::metadata(folder.join(USED)).and_then(|found| found.modified());
+        let is_old = used.is_ok_and(|used| used.elapsed().is_ok_and(|age| age > RETENTION.age));
+        if is_old && !is_in_use(&folder) {
+            let _somebody_else_was_faster = std::fs::remove_dir_all(folder);
         }
     }
+}
+
+/// Whether a process has this backup open, however long ago it opened it.
+fn is_in_use(folder: &Path) -> bool {
+    (0..PROCESSES).any(|number| {
+        let lock = File::open(folder.join(lock_name(number)));
+        lock.is_ok_and(|lock| lock.try_lock().is_err())
+    })
 }
 
 /// Whether an image is in a backup.
@@ -264,5 +279,25 @@ fn open_in(dir: &Dir, name: &str, size: u64) -> io::Result<Take<File>> {
         Ok(file.take(size))
     } else {
         Err(io::Error::other("its stored copy is damaged"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backup_is_removed_when_it_is_old_and_nobody_has_it_open() {
+        let backups = tempfile::tempdir().unwrap();
+        let open = |objects: &str| Backup::open(backups.path(), Path::new(objects)).unwrap();
+        let one = open("one");
+        let folder = backups.path().join(&one.id);
+        let used = File::options().write(true).open(folder.join(USED)).unwrap();
+        used.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        open("two");
+        assert!(folder.exists());
+        drop(one);
+        open("two");
+        assert!(!folder.exists());
     }
 }
