@@ -142,10 +142,25 @@ impl Backup {
     /// Stores bytes; returns the name of their image.
     pub fn add_bytes(&self, bytes: &[u8]) -> io::Result<String> {
         let name = format!("file-{}", address(bytes));
-        if self.size(&name) != Some(bytes.len() as u64) {
-            disk::write_private(&self.dir, name.as_ref(), bytes)?;
+        let has = |dir: &Dir| {
+            dir.symlink_metadata(&name)
+                .is_ok_and(|found| found.len() == bytes.len() as u64)
+        };
+        if !has(&self.dir) {
+            if has(&self.lost) {
+                self.lost.rename(&name, &self.dir, &name)?;
+            } else {
+                disk::write_private(&self.dir, name.as_ref(), bytes)?;
+            }
         }
         Ok(self.image(&name))
+    }
+
+    /// Moves aside an image that no file of the repository has any more.
+    pub fn lose_image(&self, image: &str) {
+        if let Some(name) = image.strip_prefix(&self.image("")) {
+            self.lose(name);
+        }
     }
 
     /// The size of the file of this name.
@@ -294,10 +309,10 @@ mod tests {
         let folder = backups.path().join(&one.id);
         let used = File::options().write(true).open(folder.join(USED)).unwrap();
         used.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        open("two");
+        drop(open("two"));
         assert!(folder.exists());
         drop(one);
-        open("two");
+        drop(open("two"));
         assert!(!folder.exists());
     }
 }

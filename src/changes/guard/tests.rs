@@ -325,5 +325,8 @@ fn hooks_are_protected_wherever_git_may_be_told_to_find_them() {
     let is = |name: &str| place.read(name);
     assert_eq!(is("scripts/hooks/pre-commit").as_deref(), Some("before"));
     assert_eq!(is("scripts/hooks/lint").as_deref(), Some("evil"));
-    assert_eq!(is("scripts/hooks/post-merge").or(is(".githooks/lint")), None);
+    assert_eq!(
+        is("scripts/hooks/post-merge").or(is(".githooks/lint")),
+        None
+    );
 }

@@ -1,7 +1,7 @@
 //! What git keeps in a repository besides its state, as of a look. All of it has a backup; what a command removed,
 //! overwrote or added there (except new objects) is among its changes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io::{self, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -262,6 +262,13 @@ impl Look<'_> {
             let file = file.or_else(|| self.file_of_git(root, &relative, &found, backup));
             files.insert(path, file.unwrap_or(Known::unstamped(Entry::Special)));
         }
+        let images: HashSet<_> = files.values().filter_map(image_of).collect();
+        let before_images = before.map(|before| before.files.values().filter_map(image_of));
+        for image in before_images.into_iter().flatten() {
+            if !images.contains(image) {
+                backup.lose_image(image);
+            }
+        }
         let top = root.real().join(folder);
         let log = top.join("logs/HEAD");
         let size = |known: Option<&Known>| known.map_or(0, |known| known.entry.size());
@@ -317,6 +324,14 @@ impl Look<'_> {
             mode: mode::of(found),
         };
         Some(Known::as_found(self.begun, found, entry))
+    }
+}
+
+/// The image of a file of git's in the backup.
+fn image_of(file: &Known) -> Option<&str> {
+    match &file.entry {
+        Entry::File { image, .. } => Some(image),
+        _ => None,
     }
 }
 

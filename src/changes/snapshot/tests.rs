@@ -8,6 +8,7 @@ mod commands;
 mod ignored;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Command;
@@ -534,6 +535,32 @@ fn what_git_packs_is_not_lost_and_what_it_prunes_is_restored() {
         said.contains("again") && !said.contains("missing"),
         "{said}"
     );
+}
+
+#[test]
+fn only_the_last_version_of_a_file_of_git_stays_in_the_backup_for_good() {
+    let mut scene = Scene::new();
+    let backups = scene.folder.path().join("objects");
+    let stored = |folder: &str| {
+        let backup = fs::read_dir(&backups).unwrap().next().unwrap().unwrap();
+        let names = fs::read_dir(backup.path().join(folder)).unwrap();
+        let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
+        let is_file = |name: &OsString| name.to_string_lossy().starts_with("file-");
+        names.map(name).filter(is_file).count()
+    };
+    scene.snapshots.look();
+    let first = stored("");
+    for number in 0..5 {
+        scene.changes(&format!("git config user.name {number}"));
+    }
+    assert_eq!((stored(""), stored("lost")), (first, 5));
+    let config = scene.root().join(".git/config");
+    let before = fs::read(&config).unwrap();
+    let changes = scene.changes("git config user.name last");
+    assert_eq!(scene.revert(&changes).left, Vec::new());
+    assert_eq!(fs::read(&config).unwrap(), before);
+    scene.snapshots.look();
+    assert_eq!((stored(""), stored("lost")), (first, 6));
 }
 
 /// The objects that a command removed or overwrote.
