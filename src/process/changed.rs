@@ -113,6 +113,8 @@ pub struct Changed {
     pub notes: Vec<String>,
     /// Notices for the person.
     pub told: Vec<String>,
+    /// Whether previous contents could not be stored.
+    pub is_unstored: bool,
 }
 
 /// How much of a command's changes undo covers, and why not more.
@@ -411,7 +413,7 @@ impl Shared {
                 "the changes of commands cannot be undone: previous contents cannot be stored ({error})"
             )
         };
-        let told = stored.err().map(lost).into_iter().collect();
+        let told: Vec<_> = stored.err().map(lost).into_iter().collect();
         let besides = (!besides.is_empty()).then(|| first_names(besides.into_iter(), |what| what));
         let notes = summary(workspace, &changes, is_cut.then_some(diffs.len()))
             .into_iter()
@@ -421,6 +423,7 @@ impl Shared {
             changes: Arc::new(changes),
             diffs,
             notes,
+            is_unstored: !told.is_empty(),
             told,
         }
     }

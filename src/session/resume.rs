@@ -82,11 +82,15 @@ impl Actor {
                 .give_back(&id.into(), prompt.into(), ReturnReason::Restarted);
             self.conversation.journal.queue(Vec::new());
         }
-        self.changes
+        let is_stored = self
+            .changes
             .take_up_interrupted(&mut self.conversation, &mut self.outbox)
             .await;
         self.write().await;
-        self.shell.forget_interrupted().await;
+        // On a full disk, the only copies of what a command destroyed are those it left behind.
+        if is_stored && self.conversation.journal.is_saved() {
+            self.shell.forget_interrupted().await;
+        }
     }
 
     /// Opens the journal; that of a fork is a copy of the original's.

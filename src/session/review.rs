@@ -119,14 +119,17 @@ impl Changes {
         self.unconfirmed.clear();
     }
 
-    /// Adds what a command changed that was running when tandem was killed.
+    /// Adds what a command changed that was running when tandem was killed. Returns whether the previous contents are
+    /// stored.
     pub async fn take_up_interrupted(
         &mut self,
         conversation: &mut Conversation,
         outbox: &mut Outbox,
-    ) {
+    ) -> bool {
         self.take_up_unconfirmed(conversation).await;
+        let mut is_stored = true;
         if let Some(changed) = self.shell.interrupted(&self.workspace).await {
+            is_stored = !changed.is_unstored;
             let paths = changed.changes.files.len() + usize::from(!changed.changes.git.is_empty());
             outbox.notices([format!(
                 "tandem was stopped while a command ran; undo covers what it changed ({paths} paths)"
@@ -134,6 +137,7 @@ impl Changes {
             self.take_up("An interrupted command", changed, conversation, outbox)
                 .await;
         }
+        is_stored
     }
 
     /// What a command changed that no call has reported becomes part of the last turn.

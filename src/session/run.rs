@@ -304,7 +304,7 @@ impl Actor {
             self.step(step).await;
         }
         self.write().await;
-        if has_commands {
+        if has_commands && self.conversation.journal.is_saved() {
             self.shell.recorded().await;
         }
         if self.running.as_ref().is_some_and(|running| running.done) {

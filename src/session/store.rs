@@ -304,6 +304,11 @@ impl Journal {
         }
     }
 
+    /// Whether everything recorded so far is written.
+    pub fn is_saved(&self) -> bool {
+        self.pending.is_empty()
+    }
+
     /// Writes the records. Reports the first of several consecutive failures, for the person; unwritten records are
     /// retried with the next ones.
     pub async fn flush(&mut self) -> Result<(), String> {

@@ -441,6 +441,7 @@ async fn report_changes(
         mut diffs,
         mut notes,
         told,
+        is_unstored: _,
     } = changed;
     context.workspace.refresh(on_disk(context, &diffs)).await;
     for TakenOver { diff, note } in taken_over {

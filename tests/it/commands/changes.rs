@@ -383,6 +383,17 @@ fn changes_made_before_the_server_was_killed_are_undone() {
         stage.world.write("b", "mine\n");
         stage.world.write("c", "mine\n");
         let load = json!({ "sessionId": session, "cwd": stage.world.path(), "mcpServers": [] });
+        let commands = || state.join("commands").read_dir().unwrap().count();
+        // While nothing can be stored, what the command destroyed stays where it is.
+        let store = state.join("checkpoints");
+        let _not_yet_there = std::fs::remove_dir_all(&store);
+        std::fs::write(&store, "").unwrap();
+        let (mut program, mut client) = serve();
+        client.call("session/load", load.clone());
+        program.signal(rustix::process::Signal::KILL);
+        program.ends();
+        assert_eq!(commands(), 1);
+        std::fs::remove_file(&store).unwrap();
         // The recorded changes survive another end.
         for _start in 0..2 {
             let (mut program, mut client) = serve();
@@ -390,11 +401,7 @@ fn changes_made_before_the_server_was_killed_are_undone() {
             program.signal(rustix::process::Signal::KILL);
             program.ends();
         }
-        assert_eq!(
-            state.join("commands").read_dir().unwrap().count(),
-            0,
-            "its changes are recorded only once"
-        );
+        assert_eq!(commands(), 0, "its changes are recorded only once");
         let (_program, mut client) = serve();
         client.call("session/load", load);
         assert_eq!(stage.world.read("a"), "half\n");
