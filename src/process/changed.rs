@@ -257,7 +257,7 @@ impl Shared {
     pub fn look_before(&self, workspace: &Workspace, undo: Undo) -> io::Result<()> {
         let looked = self.with_snapshots(workspace, |watched| {
             watched.look_between(self.has_jobs());
-            self.mark_running(&mut watched.snapshots);
+            self.mark_running(watched);
             watched
                 .snapshots
                 .coverage()
@@ -274,13 +274,15 @@ impl Shared {
     }
 
     /// Leaves on the disk what is needed to find out what the command changed if tandem does not see its end.
-    fn mark_running(&self, snapshots: &mut Snapshots) {
+    fn mark_running(&self, watched: &mut Watched) {
         let (Some(session), Ok(scratch)) = (&self.surroundings.session, self.scratch()) else {
             return;
         };
         let _none_of_an_earlier_command = std::fs::remove_file(scratch.ended());
-        let marked = snapshots
+        let marked = watched
+            .snapshots
             .save(&scratch.manifest())
+            .and_then(|()| watched.written.log(&scratch.written()))
             .and_then(|()| std::fs::write(scratch.running(), session));
         if let Err(error) = marked {
             tracing::warn!(
@@ -313,15 +315,19 @@ impl Shared {
         .ok()?;
         snapshots.load(&left.manifest(), left.began().ok()?).ok()?;
         let mut changes = snapshots.look();
-        let later = left
-            .ended()
-            .map(|ended| retain_until(&mut changes, ended))
-            .unwrap_or_default();
+        let written = left.written();
+        let by_others = changes
+            .files
+            .extract_if(.., |change| written.has(&change.path));
+        let mut by_others: Vec<_> = by_others.map(|change| change.path).collect();
+        if let Some(ended) = left.ended() {
+            by_others.extend(retain_until(&mut changes, ended));
+        }
         let mut changed = self.report(workspace, &snapshots, changes);
-        if !later.is_empty() {
+        if !by_others.is_empty() {
             changed.told.push(format!(
-                "left unchanged because modified since: {}",
-                sorted(workspace, later.iter())
+                "undo leaves unchanged what was saved while the command ran or modified since: {}",
+                sorted(workspace, by_others.iter())
             ));
         }
         Some(changed).filter(|changed| !changed.changes.is_empty())
@@ -371,7 +377,7 @@ impl Shared {
                     .push(format!("it removed files undo can't restore: {names}"));
             }
             if has_jobs {
-                self.mark_running(&mut watched.snapshots);
+                self.mark_running(watched);
             }
             changed
         });

@@ -12,11 +12,13 @@ use cap_std::{ambient_authority, fs::Dir};
 use tempfile::TempDir;
 
 use crate::workspace::state::create_private;
+use crate::workspace::written::Logged;
 
 const PREFIX: &str = "session-";
 const LOCK: &str = "lock";
 const MANIFEST: &str = "manifest.json";
 const RUNNING: &str = "running";
+const WRITTEN: &str = "written";
 const ENDED: &str = "ended";
 /// Has git append some lines to this file when it starts and when it ends. If git cannot open the file, it stays silent about that.
 const GIT_TRACE: &str = "GIT_TRACE2";
@@ -118,6 +120,11 @@ impl Scratch {
         self.folder.path().join(MANIFEST)
     }
 
+    /// Where it is logged which files people and tools write while the command runs.
+    pub fn written(&self) -> PathBuf {
+        self.folder.path().join(WRITTEN)
+    }
+
     /// The file that names the session whose command runs, as long as it does.
     pub fn running(&self) -> PathBuf {
         self.folder.path().join(RUNNING)
@@ -187,6 +194,12 @@ impl Interrupted {
 
     pub fn manifest(&self) -> PathBuf {
         self.folder.join(MANIFEST)
+    }
+
+    /// What people and tools wrote while the command ran.
+    pub fn written(&self) -> Logged {
+        let log = fs::read_to_string(self.folder.join(WRITTEN));
+        Logged::of(&log.unwrap_or_default())
     }
 
     /// When the command began.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::git::git;
+use crate::program::Program;
 
 /// A session in a mode that runs commands without asking.
 pub(super) fn automatic(client: &mut Client, stage: &Stage) -> String {
@@ -337,6 +338,19 @@ fn contents(folder: &Path) -> std::collections::BTreeMap<std::path::PathBuf, (Ve
     found
 }
 
+/// A server with this search path, with the state and the home directory of the stage.
+fn served(stage: &Stage, path: &str) -> (Program, Client) {
+    let (program, mut client) = stage.world.serve_with(Transport::Lsp, |command| {
+        command
+            .env("PATH", path)
+            .env("HOME", stage.home.path().join("me"))
+            .env("TANDEM_STATE_DIR", stage.home.path().join("state"));
+    });
+    let extended = json!({ "experimental": { "tandem": {} } });
+    client.shake_hands(stage.world.handshake(extended));
+    (program, client)
+}
+
 #[test]
 fn changes_made_before_the_server_was_killed_are_undone() {
     for path in [std::env::var("PATH").unwrap(), String::new()] {
@@ -350,24 +364,22 @@ fn changes_made_before_the_server_was_killed_are_undone() {
         stage.world.write("a", "whole\n");
         stage.world.write("src/lib.rs", "// code\n");
         let state = stage.home.path().join("state");
-        let serve = || {
-            let (program, mut client) = stage.world.serve_with(Transport::Lsp, |command| {
-                command
-                    .env("PATH", &path)
-                    .env("HOME", stage.home.path().join("me"))
-                    .env("TANDEM_STATE_DIR", &state);
-            });
-            client.shake_hands(
-                stage
-                    .world
-                    .handshake(json!({ "experimental": { "tandem": {} } })),
-            );
-            (program, client)
+        let serve = || served(&stage, &path);
+        let load_and_be_killed = |load: &Value| {
+            let (mut program, mut client) = serve();
+            client.call("session/load", load.clone());
+            program.signal(rustix::process::Signal::KILL);
+            program.ends();
         };
         let (mut program, mut client) = serve();
         let session = automatic(&mut client, &stage);
+        stage.world.write("d", "theirs\n");
+        client.open(&stage.world.uri("d"), "theirs\n");
         client.prompt(&session, "go");
         hear(&mut client, "up");
+        save(&mut client, &stage, "d", "mine\n");
+        let listed = json!({ "sessionId": session, "action": "list" });
+        client.call("_tandem/review", listed);
         program.signal(rustix::process::Signal::KILL);
         program.ends();
         drop(client);
@@ -388,18 +400,12 @@ fn changes_made_before_the_server_was_killed_are_undone() {
         let store = state.join("checkpoints");
         let _not_yet_there = std::fs::remove_dir_all(&store);
         std::fs::write(&store, "").unwrap();
-        let (mut program, mut client) = serve();
-        client.call("session/load", load.clone());
-        program.signal(rustix::process::Signal::KILL);
-        program.ends();
+        load_and_be_killed(&load);
         assert_eq!(commands(), 1);
         std::fs::remove_file(&store).unwrap();
         // The recorded changes survive another end.
         for _start in 0..2 {
-            let (mut program, mut client) = serve();
-            client.call("session/load", load.clone());
-            program.signal(rustix::process::Signal::KILL);
-            program.ends();
+            load_and_be_killed(&load);
         }
         assert_eq!(commands(), 0, "its changes are recorded only once");
         let (_program, mut client) = serve();
@@ -415,8 +421,8 @@ fn changes_made_before_the_server_was_killed_are_undone() {
             ("whole\n".into(), "// code\n".into())
         );
         assert_eq!(
-            (stage.world.read("b"), stage.world.read("c")),
-            ("mine\n".into(), "mine\n".into())
+            ["b", "c", "d"].map(|name| stage.world.read(name)),
+            ["mine\n"; 3]
         );
         assert!(!stage.world.path().join("new").exists());
     }
