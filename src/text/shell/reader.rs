@@ -53,6 +53,7 @@ pub(super) const PATTERN: &str = "contains a pattern";
 pub(super) const COMPOUNDS: &str = "contains a compound command";
 pub(super) const UNENDED: &str = "lacks the end of a command";
 pub(super) const UNQUOTED: &str = "lacks a closing quote";
+pub(super) const UNWRITTEN: &str = "lacks the text of a here-document";
 
 pub(super) type Read<T> = Result<T, Unclear>;
 
@@ -74,8 +75,8 @@ pub fn read(line: &str, dialect: Dialect) -> Read<Line> {
     if commands.is_empty() {
         return Err(Unclear("lacks a command"));
     }
-    if !reader.documents.is_empty() {
-        return Err(Unclear("lacks the text of a here-document"));
+    if reader.awaits_document() {
+        return Err(Unclear(UNWRITTEN));
     }
     let unclear = reader.unclear;
     Ok(Line { commands, unclear })
@@ -198,6 +199,11 @@ impl<'a> Reader<'a> {
                 line
             };
             self.rest = rest;
+            // bash joins it to the line before, other shells may not.
+            let is_joined = !document.is_quoted && text.ends_with("\\\n");
+            if is_joined && document.delimiter.ends_with(line) {
+                return Err(Unclear(ESCAPES));
+            }
             if line == document.delimiter {
                 break;
             }
@@ -228,13 +234,29 @@ impl<'a> Reader<'a> {
         };
         let done = read(&mut reader)?;
         let unclear = reader.unclear;
-        let is_whole = reader.rest.is_empty() && reader.documents.is_empty();
+        let is_whole = reader.rest.is_empty() && !reader.awaits_document();
         self.unclear = self.unclear.or(unclear);
         if is_whole {
             Ok(done)
         } else {
             Err(Unclear(UNENDED))
         }
+    }
+
+    /// Whether the text of a here-document begins after this line.
+    pub fn awaits_document(&self) -> bool {
+        !self.documents.is_empty()
+    }
+
+    /// The commands of a substitution after its `(`. The line breaks in it do not begin the here-documents before it.
+    pub fn substituted(&mut self) -> Read<Vec<Command>> {
+        let before = std::mem::take(&mut self.documents);
+        let commands = self.list(&[")"])?.0;
+        if self.awaits_document() {
+            return Err(Unclear(UNWRITTEN));
+        }
+        self.documents = before;
+        Ok(commands)
     }
 
     /// Commands up to one of these words, which is given too; to the end of the text if there are none.
@@ -566,10 +588,14 @@ impl<'a> Reader<'a> {
         }
         let mut body = None;
         if matches!(operator, "<<" | "<<-") {
-            let text = Arc::new(OnceLock::new());
+            let (text, source) = (Arc::new(OnceLock::new()), self.since(start));
+            // Where it ends, or whether its text is expanded, depends on the shell.
+            if source.contains(['$', '`']) || source.contains("\\\n") || target.text().is_none() {
+                return Err(Unclear("has an unusual delimiter of a here-document"));
+            }
             self.documents.push(Document {
                 delimiter: target.written(),
-                is_quoted: self.since(start).contains(['\'', '"', '\\']),
+                is_quoted: source.contains(['\'', '"', '\\']),
                 is_indented: operator == "<<-",
                 body: Arc::clone(&text),
             });

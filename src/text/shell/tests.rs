@@ -197,6 +197,19 @@ fn commands_within_commands_are_read() {
         ("a $'b c' $\"d\" e", "a $'b c' d e"),
         ("cat <<E | a\n$(b) '$(c)'\nE\nd", "cat; b; c; a; d"),
         ("cat <<'E' <<-F\n$(b)\nE\n\t$(c)\n\tF\nd", "cat; c; d"),
+        (
+            "cat <<E \"$(a\nb)\" <(c\nd)\n'$(e)'\nE\nf",
+            "cat $(a\nb) <(c\nd); a; b; c; d; e; f",
+        ),
+        ("cat <<E\na \\\nb\nE\nc", "cat; c"),
+        (
+            "a \"$(cat <<'E'\nb\\\nE\n)\"",
+            "a $(cat <<'E'\nb\\\nE\n); cat",
+        ),
+        (
+            "echo ${x:-'}'} \"${x:-\"y\"}\"",
+            "echo ${x:-'}'} ${x:-\"y\"}",
+        ),
         ("a=1", ""),
         (
             "ls a* ?b [c] {d,e} ~ !(f) {} [ ]",
@@ -224,6 +237,8 @@ fn lines_that_cannot_be_parsed_are_an_error() {
         "${a",
         "cat <<E\na",
         "cat <<E",
+        "a $(cat <<E)\nE",
+        "cat <<E; x=(a\nb)\nE",
         "a ;; b",
         "a (b)",
         "f() a",
@@ -244,6 +259,30 @@ fn lines_that_cannot_be_parsed_are_an_error() {
     }
     for deep in ["(", "$(", "\"${x:-", "x=(", "function f ", "$((", "if "] {
         assert!(read(&deep.repeat(10_000), Posix).is_err(), "{deep}");
+    }
+}
+
+/// bash and dash end these here-documents and quotes at different places.
+#[test]
+fn a_line_whose_parts_end_elsewhere_in_another_shell_is_an_error() {
+    for line in [
+        "cat <<$'E'\nE\na\n$'E'",
+        "cat <<$\"E\"\nE\na\n$\"E\"",
+        "cat <<`E`\nE",
+        "cat <<E\\\nF\n$(a)\nEF",
+        "cat <<EF\nE\\\nF\na\nEF",
+        "cat <<EF\nb\\\nEF\necho '$(a)'\nEF",
+        "cat <<-EF\nE\\\n\tF\na\nEF",
+        "cat <<E\nE\\\n\na\nE",
+        "echo \"${v:-'}\"; a; echo \"'}\"",
+        "echo \"${v:-${w:-'}}\"; a; echo \"'}\"",
+        "cat <<E\n${v:-'}\nE\na\n'}\nE",
+    ] {
+        assert!(
+            read(line, Posix).is_err(),
+            "{line}: {:?}",
+            read(line, Posix)
+        );
     }
 }
 

@@ -1,6 +1,8 @@
 //! Words, quotes and what a shell puts in place of a `$`.
 
-use super::reader::{ESCAPES, PATTERN, Read, Reader, SUBSTITUTES, UNENDED, UNQUOTED, ends_word};
+use super::reader::{
+    ESCAPES, PATTERN, Read, Reader, SUBSTITUTES, UNENDED, UNQUOTED, UNWRITTEN, ends_word,
+};
 use super::{Command, Expansion, Piece, Unclear, Word};
 use crate::text::display::is_deceptive;
 
@@ -22,7 +24,7 @@ impl<'a> Reader<'a> {
                 '<' | '>' => {
                     self.note("redirects");
                     self.eat("(");
-                    let commands = self.list(&[")"])?.0;
+                    let commands = self.substituted()?;
                     self.push_expansion(&mut word, before, commands, false, false);
                 }
                 '*' if previous.is_none()
@@ -69,6 +71,10 @@ impl<'a> Reader<'a> {
 
     /// `(b c)` after `a=`, or `(b|c)` after the `!` of a pattern.
     pub(super) fn group(&mut self, word: &mut Word) -> Read<()> {
+        // bash loses the delimiter of a document whose text would begin in such a list.
+        if self.awaits_document() {
+            return Err(Unclear(UNWRITTEN));
+        }
         let before = self.rest;
         self.eat("(");
         let (mut commands, mut evaluates) = (Vec::new(), false);
@@ -207,11 +213,11 @@ impl<'a> Reader<'a> {
             self.rest = start;
         }
         if self.eat("(") {
-            let commands = self.list(&[")"])?.0;
+            let commands = self.substituted()?;
             self.push_expansion(word, before, commands, is_quoted, false);
         } else if self.eat("{") {
             let mut inner = Word::default();
-            self.braced(&mut inner)?;
+            self.braced(&mut inner, is_quoted)?;
             self.push_inner(word, before, &inner, is_quoted);
         } else if !is_quoted && self.eat("'") {
             while self.next().ok_or(Unclear(UNQUOTED))? != '\'' {
@@ -301,7 +307,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `${…}` after its opening brace.
-    fn braced(&mut self, word: &mut Word) -> Read<()> {
+    fn braced(&mut self, word: &mut Word, is_quoted: bool) -> Read<()> {
         if self
             .peek()
             .is_some_and(|next| next.is_whitespace() || next == '|')
@@ -317,6 +323,8 @@ impl<'a> Reader<'a> {
             match self.next().ok_or(Unclear(UNENDED))? {
                 '}' => return Ok(()),
                 '\\' => _ = self.next(),
+                // Within double quotes, it is a quote in bash and text in dash.
+                '\'' if is_quoted => return Err(Unclear(SUBSTITUTES)),
                 '\'' => self.single_quoted(word)?,
                 '"' => self.double_quoted(word, Some('"'))?,
                 '$' | '`' => self.expansion(word, before, true)?,

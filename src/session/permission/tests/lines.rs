@@ -149,6 +149,19 @@ fn a_line_is_denied_if_any_command_is_and_asks_if_unclear() {
     ] {
         check(&rules, Auto, &run(line), "ask");
     }
+    // The line breaks of a substitution do not begin a here-document before it.
+    let hidden = "cat <<EOF \"$(echo a\nrm x\nEOF\n)\"\nbody\nEOF";
+    check(&rules, Auto, &run(hidden), "forbid");
+    // What one shell takes for text, another one runs.
+    for line in [
+        "cat <<$'EOF'\nEOF\nrm x\n$'EOF'",
+        "cat <<EOF\nE\\\nOF\nrm x\nEOF",
+        "cat <<EOF\na\\\nEOF\necho '$(rm x)'\nEOF",
+        "cat <<E\\\nOF\n$(rm x)\nEOF",
+        "echo \"${v:-'}\"; rm x; echo \"'}\"",
+    ] {
+        check(&rules, Auto, &run(line), "ask");
+    }
     check(&rules, Auto, &run("make"), "allow");
     check(&rules, Ask, &run("git status"), "allow");
     check(
