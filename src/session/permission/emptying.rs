@@ -26,20 +26,30 @@ const COPIERS: &str = "cp install ln tee";
 const NOTHING: &str = "/dev/null";
 /// How many words a command is judged by.
 const WORDS: usize = 1000;
+/// How deep lines in lines are read.
+const DEPTH: usize = 8;
 
 /// Whether the line may remove or overwrite more than it names.
 pub(super) fn may_empty(text: &str) -> bool {
+    may_empty_within(text, DEPTH)
+}
+
+fn may_empty_within(text: &str, depth: usize) -> bool {
     calls_remover(text)
         || match read(text, Dialect::Posix) {
-            Ok(line) => {
+            Ok(line) if depth > 0 => {
                 // A shell in the line may read the output of another command in it.
                 let program = |command: &Command| command.words.first().map(Word::written);
                 let mut programs = line.all().into_iter().filter_map(program);
-                let is_fed = programs.any(|program| is_shell(&program));
+                let scope = Scope {
+                    in_loop: false,
+                    is_fed: programs.any(|program| is_shell(&program)),
+                    depth: depth - 1,
+                };
                 let commands: Vec<&Command> = line.commands.iter().collect();
-                is_emptied_by_any(&commands, false, is_fed)
+                is_emptied_by_any(&commands, scope)
             }
-            Err(_) => has_candidate_in_text(text, is_broad),
+            _ => has_candidate_in_text(text, is_broad),
         }
 }
 
@@ -99,16 +109,32 @@ fn calls_remover(line: &str) -> bool {
         && line.split(is_blank).any(is_language)
 }
 
-fn is_emptied_by_any(commands: &[&Command], in_loop: bool, is_fed: bool) -> bool {
+/// What a command is judged within.
+#[derive(Clone, Copy)]
+struct Scope {
+    in_loop: bool,
+    /// Whether a shell may run any text of the line.
+    is_fed: bool,
+    /// How deep lines in it are read.
+    depth: usize,
+}
+
+fn is_emptied_by_any(commands: &[&Command], scope: Scope) -> bool {
     commands.iter().any(|command| {
-        let in_loop = in_loop || matches!(command.keyword, Some("for" | "while" | "until"));
-        is_emptied_by(command, in_loop, is_fed)
-            || is_emptied_by_any(&command.inner(), in_loop, is_fed)
+        let is_loop = matches!(command.keyword, Some("for" | "while" | "until"));
+        let scope = Scope {
+            in_loop: scope.in_loop || is_loop,
+            ..scope
+        };
+        is_emptied_by(command, scope) || is_emptied_by_any(&command.inner(), scope)
     })
 }
 
 /// Whether a simple command affects more than it names, also by running its arguments, or one of them as a line.
-fn is_emptied_by(command: &Command, in_loop: bool, is_fed: bool) -> bool {
+fn is_emptied_by(command: &Command, scope: Scope) -> bool {
+    let Scope {
+        in_loop, is_fed, ..
+    } = scope;
     let redirections = &command.redirections;
     let overwrites = |target: &Redirection| {
         matches!(target.operator, ">" | ">|" | "&>") && is_variable(&target.target)
@@ -117,11 +143,13 @@ fn is_emptied_by(command: &Command, in_loop: bool, is_fed: bool) -> bool {
     let words: Vec<Word> = command.words.iter().chain(targets).cloned().collect();
     let texts: Vec<String> = words.iter().map(Word::written).collect();
     let runs_words = runs_others(&texts);
-    let is_line = |text: &str| text.contains(' ') && may_empty(&text.replace("\\n", "\n"));
+    let empties = |text: &str| {
+        text.contains(' ') && may_empty_within(&text.replace("\\n", "\n"), scope.depth)
+    };
     // An alias is set to a line.
     let has_line = |text: &String| {
         let value = text.split_once('=').map_or("", |(_, value)| value);
-        is_line(text) || is_line(value.trim_start_matches('!'))
+        empties(text) || empties(value.trim_start_matches('!'))
     };
     let documents = redirections.iter().filter_map(Redirection::document);
     (in_loop && redirections.iter().any(overwrites))
@@ -131,7 +159,7 @@ fn is_emptied_by(command: &Command, in_loop: bool, is_fed: bool) -> bool {
         || (runs_words && suffixes(&words).any(is_broad))
         || ((runs_words || is_fed)
             && (texts.iter().any(has_line)
-                || documents.map(Word::written).any(|text| is_line(&text))))
+                || documents.map(Word::written).any(|text| empties(&text))))
 }
 
 /// Whether these words affect more than they name, or something that comes from elsewhere.

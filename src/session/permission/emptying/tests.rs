@@ -208,3 +208,20 @@ fn commands_that_may_empty_the_workspace_are_recognized() {
     assert_eq!(wrong(&BROAD, true), Vec::<&str>::new());
     assert_eq!(wrong(&COVERED, false), Vec::<&str>::new());
 }
+
+#[test]
+fn a_line_within_itself_ends() {
+    for line in [
+        "$(brew --prefix)/bin/bash x.sh",
+        "\"$(brew --prefix)/bin/bash\" -c 'make test'",
+        "x <<< $(a b)/sh; sh",
+        "sh a\u{a0}b",
+    ] {
+        assert!(!may_empty(line), "{line}");
+    }
+    for end in ["rm -rf .", "ls"] {
+        let line = "sh <<E\n".repeat(5000) + end;
+        let line = (0..5000).fold(line, |line, _| line + "\nE");
+        _ = may_empty(&line);
+    }
+}
