@@ -16,6 +16,7 @@ mod rule;
 mod touch;
 mod windows;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 pub use rule::Rule;
@@ -30,6 +31,8 @@ use crate::workspace::{Workspace, native};
 
 /// The most commands of a line that one answer adds rules for.
 const RULES: usize = 4;
+/// The most folders outside the current one in which the names in a line are looked up.
+const FOLDERS: usize = 100;
 
 /// The facts about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -306,12 +309,46 @@ impl Line {
 
 /// Whether the line removes the workspace, or may remove much that undo does not cover.
 fn empties(line: &CommandLine, roots: &[PathBuf]) -> bool {
-    let wipes = |words: &[Word]| {
+    let folders = folders(line, roots);
+    let mut wipes = |words: &[Word]| {
         let words: Vec<String> = words.iter().map(Word::written).collect();
-        programs::wipes(&words, &line.cwd, roots)
+        programs::wipes(&words, &folders, roots)
     };
-    emptying::has_candidate(&line.command, wipes)
+    emptying::has_candidate(&line.command, &mut wipes)
         || (line.undo != Undo::Everything && emptying::may_empty(&line.command))
+}
+
+/// The folders in which a command of the line may run: the current one, and those outside that a word names. From a
+/// folder above, a command may reach any other one above.
+fn folders(line: &CommandLine, roots: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let (mut folders, mut goes_up) = (BTreeSet::new(), false);
+    let mut look = |words: &[Word]| {
+        goes_up |= programs::goes_anywhere(words);
+        let word = words.first().and_then(Word::text).unwrap_or_default();
+        // `--chdir=DIR` or `-CDIR`
+        let path = word.rsplit('=').next().unwrap_or_default();
+        let path = path.strip_prefix("-C").unwrap_or(path);
+        let folder = programs::tidy(&line.cwd.join(path));
+        if !folder.starts_with(&line.cwd) {
+            folders.insert(folder);
+        }
+        false
+    };
+    emptying::has_candidate(&line.command, &mut look);
+    let inside = roots
+        .iter()
+        .map(PathBuf::as_path)
+        .chain([line.cwd.as_path()]);
+    let above: BTreeSet<PathBuf> = inside
+        .flat_map(|folder| folder.ancestors().skip(1).map(Path::to_owned))
+        .collect();
+    // A `/` alone is a sign in many texts.
+    let mut named = folders.iter().filter(|it| it.parent().is_some());
+    if goes_up || folders.len() > FOLDERS || named.any(|it| above.contains(it)) {
+        folders = folders.into_iter().take(FOLDERS).chain(above).collect();
+    }
+    folders.insert(line.cwd.clone());
+    folders
 }
 
 /// The decision about a call.

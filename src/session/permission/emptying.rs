@@ -6,7 +6,7 @@
 //! This is not a security boundary (the sandbox is), so a program's own code is not analyzed: only the names of what
 //! removes files in scripting languages are.
 
-use super::programs::{is_language, runs_others};
+use super::programs::{Runs, is_language, runs, runs_others};
 use crate::text::lists;
 use crate::text::shell::Dialect;
 use crate::text::shell::{Command, Piece, Redirection, Word, is_shell, program_name as name, read};
@@ -38,12 +38,9 @@ fn may_empty_within(text: &str, depth: usize) -> bool {
     calls_remover(text)
         || match read(text, Dialect::Posix) {
             Ok(line) if depth > 0 => {
-                // A shell in the line may read the output of another command in it.
-                let program = |command: &Command| command.words.first().map(Word::written);
-                let mut programs = line.all().into_iter().filter_map(program);
                 let scope = Scope {
                     in_loop: false,
-                    is_fed: programs.any(|program| is_shell(&program)),
+                    is_fed: feeds_shell(&line.all()),
                     depth: depth - 1,
                 };
                 let commands: Vec<&Command> = line.commands.iter().collect();
@@ -53,20 +50,57 @@ fn may_empty_within(text: &str, depth: usize) -> bool {
         }
 }
 
-/// Whether `is` holds for the words of any command in the line. If the command runs others, or the line cannot be read,
-/// any word may be the first.
-pub(super) fn has_candidate(text: &str, is: impl Fn(&[Word]) -> bool) -> bool {
-    match read(text, Dialect::Posix) {
-        Ok(line) => line.all().iter().any(|command| {
-            let texts: Vec<String> = command.words.iter().map(Word::written).collect();
-            is(&command.words) || (runs_others(&texts) && suffixes(&command.words).any(&is))
-        }),
-        Err(_) => has_candidate_in_text(text, is),
-    }
+/// Whether `is` holds for the words of any command in the line, or in a line that one of its words may be. If the
+/// command runs others, or the line cannot be read, any word may be the first.
+pub(super) fn has_candidate(text: &str, is: &mut dyn FnMut(&[Word]) -> bool) -> bool {
+    has_candidate_within(text, DEPTH, is)
+}
+
+fn has_candidate_within(text: &str, depth: usize, is: &mut dyn FnMut(&[Word]) -> bool) -> bool {
+    let read = read(text, Dialect::Posix).ok().filter(|_| depth > 0);
+    let Some(line) = read else {
+        return has_candidate_in_text(text, is);
+    };
+    let commands = line.all();
+    let is_fed = feeds_shell(&commands);
+    commands.iter().any(|command| {
+        let texts: Vec<String> = command.words.iter().map(Word::written).collect();
+        let runs = runs(&texts);
+        // An assignment alone runs nothing.
+        let runs_texts = is_fed || (runs == Runs::Others && !texts.is_empty());
+        is(&command.words)
+            || ((is_fed || runs != Runs::Itself) && suffixes(&command.words).any(&mut *is))
+            || (runs_texts
+                && command.all_words().any(|word| {
+                    let text = word.written();
+                    // A variable or an alias may be set to a line.
+                    (is_line(word) && has_candidate_within(&text, depth - 1, is))
+                        || has_candidate_in_text(&text.replace(['=', '!'], " "), &mut *is)
+                }))
+    })
+}
+
+/// Whether a shell in the line may run what another command in it writes, or the value of a variable.
+fn feeds_shell(commands: &[&Command]) -> bool {
+    let simple = commands.iter().filter(|command| command.keyword.is_none());
+    simple.map(|command| &command.words).any(|words| {
+        let texts: Vec<String> = words.iter().map(Word::written).collect();
+        words
+            .first()
+            .is_some_and(|program| program.text().is_none())
+            || (runs_others(&texts) && texts.iter().any(|it| is_shell(it) || it == "eval"))
+    })
+}
+
+/// Whether a word may be a line of its own: it has a blank, which was quoted.
+fn is_line(word: &Word) -> bool {
+    let is_blank = [' ', '\t', '\n'];
+    let mut pieces = word.pieces.iter();
+    pieces.any(|piece| matches!(piece, Piece::Text(text) if text.contains(is_blank)))
 }
 
 /// Whether `is` holds for the words of what may be a command in text that no shell reads.
-pub(super) fn has_candidate_in_text(text: &str, is: impl Fn(&[Word]) -> bool) -> bool {
+pub(super) fn has_candidate_in_text(text: &str, mut is: impl FnMut(&[Word]) -> bool) -> bool {
     let blank = |character| match character {
         '[' | ']' | '<' | '>' | ',' | '\'' | '"' | '\\' | '#' => ' ',
         other => other,
@@ -78,7 +112,7 @@ pub(super) fn has_candidate_in_text(text: &str, is: impl Fn(&[Word]) -> bool) ->
     let lines = parts.filter_map(|part| read(part, Dialect::Posix).ok());
     lines
         .flat_map(|line| line.commands)
-        .any(|command| suffixes(&command.words).any(&is))
+        .any(|command| suffixes(&command.words).any(&mut is))
 }
 
 /// The words from each of them on.
@@ -147,9 +181,10 @@ fn is_emptied_by(command: &Command, scope: Scope) -> bool {
         text.contains(' ') && may_empty_within(&text.replace("\\n", "\n"), scope.depth)
     };
     // An alias is set to a line.
-    let has_line = |text: &String| {
+    let has_line = |word: &Word| {
+        let text = word.written();
         let value = text.split_once('=').map_or("", |(_, value)| value);
-        empties(text) || empties(value.trim_start_matches('!'))
+        is_line(word) && (empties(&text) || empties(value.trim_start_matches('!')))
     };
     let documents = redirections.iter().filter_map(Redirection::document);
     (in_loop && redirections.iter().any(overwrites))
@@ -158,7 +193,7 @@ fn is_emptied_by(command: &Command, scope: Scope) -> bool {
         || (command.keyword.is_none() && is_broad(&words))
         || (runs_words && suffixes(&words).any(is_broad))
         || ((runs_words || is_fed)
-            && (texts.iter().any(has_line)
+            && (words.iter().any(has_line)
                 || documents.map(Word::written).any(|text| empties(&text))))
 }
 

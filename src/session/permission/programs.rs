@@ -6,6 +6,7 @@
 mod known;
 mod scripts;
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use known::{
@@ -17,7 +18,7 @@ use scripts::is_plain_script;
 pub(super) use scripts::is_script;
 
 use crate::text::lists;
-use crate::text::shell::{is_shell, program_name as name};
+use crate::text::shell::{Word, is_shell, program_name as name};
 
 /// What a command may run besides its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -418,35 +419,62 @@ pub(super) fn subcommand(words: &[String]) -> Option<&[String]> {
     is_subcommand.then_some(named)
 }
 
-/// Whether the command removes or moves one of `roots`, or a parent folder of one.
-pub(super) fn wipes(words: &[String], cwd: &Path, roots: &[PathBuf]) -> bool {
+/// Whether the command changes to a folder that the line does not name.
+pub(super) fn goes_anywhere(words: &[Word]) -> bool {
     let Some((program, arguments)) = words.split_first() else {
         return false;
     };
-    let is_recursive = |word: &String| {
-        word == "--recursive"
-            || (word.starts_with('-') && !word.starts_with("--") && word.contains(['r', 'R']))
+    let is_option = |word: &str| word.starts_with('-') && word != "-";
+    let mut folders = arguments.iter().filter(|word| !is_option(&word.written()));
+    match (program.written().as_str(), folders.next()) {
+        ("cd" | "chdir", None) => true,
+        ("cd" | "chdir" | "pushd" | "-C", Some(folder)) => folder.text().is_none(),
+        _ => false,
+    }
+}
+
+/// Whether the command, run in one of the folders, removes or moves one of `roots`, or a parent folder of one.
+pub(super) fn wipes(words: &[String], folders: &BTreeSet<PathBuf>, roots: &[PathBuf]) -> bool {
+    let Some((program, arguments)) = words.split_first() else {
+        return false;
     };
+    let is_flag = |word: &str, letters: &[char]| {
+        word.starts_with('-') && !word.starts_with("--") && word.contains(letters)
+    };
+    let is_recursive = |word: &String| word == "--recursive" || is_flag(word, &['r', 'R']);
     let is_root = |path: &Path| roots.iter().any(|root| root.starts_with(path));
     let is_git = |path: &Path| path.components().any(|part| part.as_os_str() == ".git");
-    let any = |words: &[String], is_wiped: &dyn Fn(&Path) -> bool| {
-        words.iter().any(|word| is_wiped(&tidy(&cwd.join(word))))
+    let names = |word: &str, is_wiped: &dyn Fn(&Path) -> bool| {
+        // In a folder further down, each further `..` only leads back.
+        let mut meant =
+            std::iter::successors(Some(Path::new(word)), |path| path.strip_prefix("..").ok());
+        meant.any(|path| folders.iter().any(|it| is_wiped(&tidy(&it.join(path)))))
     };
     match name(program).as_str() {
-        "rm" => {
-            arguments.iter().any(is_recursive)
-                && any(arguments, &|path| is_root(path) || is_git(path))
+        program @ ("rm" | "srm" | "rimraf" | "trash" | "trash-put") => {
+            (!program.ends_with("rm") || arguments.iter().any(is_recursive))
+                && arguments
+                    .iter()
+                    .any(|word| names(word, &|path| is_root(path) || is_git(path)))
         }
-        // The last one is the target.
-        "mv" => arguments
-            .split_last()
-            .is_some_and(|(_, moved)| any(moved, &is_root)),
+        "mv" => {
+            // The target is the last one, unless an option names it.
+            let is_option = |word: &String| word.starts_with("--t") || is_flag(word, &['t']);
+            let option = arguments.iter().position(is_option);
+            let is_separate = |word: &String| word.ends_with('t') || word == "--target-directory";
+            let target = match option {
+                Some(at) => at + usize::from(arguments.get(at).is_some_and(is_separate)),
+                None => arguments.len().saturating_sub(1),
+            };
+            let mut arguments = arguments.iter().enumerate();
+            arguments.any(|(at, word)| at != target && names(word, &is_root))
+        }
         _ => false,
     }
 }
 
 /// Resolves `.` and `..` by name alone.
-fn tidy(path: &Path) -> PathBuf {
+pub(super) fn tidy(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::new();
     for part in path.components() {
         match part {
@@ -536,18 +564,26 @@ mod tests {
     fn removing_the_workspace_is_recognized() {
         let check = |line: &str, expected: bool| {
             let roots = ["/home/me/work".into(), "/srv/other".into()];
-            assert_eq!(
-                wipes(&words(line), Path::new("/home/me/work/sub"), &roots),
-                expected,
-                "{line}"
-            );
+            let folders = BTreeSet::from(["/home/me/work/sub".into()]);
+            assert_eq!(wipes(&words(line), &folders, &roots), expected, "{line}");
         };
         check("rm -rf /", true);
         check("/bin/rm -fr ..", true);
         check("rm --recursive ../../work/", true);
         check("rm -R /srv", true);
         check("mv /home/me/work /tmp/x", true);
+        check("mv -t /tmp ../../work", true);
+        check("mv -ft/tmp ../../work", true);
+        check("mv ../../work --target-directory /tmp", true);
         check("mv a b ..", false);
+        check("mv -vt .. a b", false);
+        check("mv --target-directory=.. a b", false);
+        check("mv", false);
+        check("rimraf ..", true);
+        check("trash-put dist", false);
+        // It may be meant in a folder further down, but not in one further up.
+        check("rm -r ../../../work", true);
+        check("rm -r ../work", false);
         check("rm -rf target", false);
         check("rm -rf .", false);
         check("rm /", false);

@@ -1,6 +1,7 @@
 mod lines;
 mod numbers;
 mod remember;
+mod removal;
 mod spellings;
 mod starters;
 mod unrelated;

@@ -218,10 +218,12 @@ fn a_line_within_itself_ends() {
         "sh a\u{a0}b",
     ] {
         assert!(!may_empty(line), "{line}");
+        assert!(!has_candidate(line, &mut |_| false), "{line}");
     }
     for end in ["rm -rf .", "ls"] {
         let line = "sh <<E\n".repeat(5000) + end;
         let line = (0..5000).fold(line, |line, _| line + "\nE");
+        assert!(!has_candidate(&line, &mut |_| false));
         _ = may_empty(&line);
     }
 }

@@ -42,7 +42,7 @@ rg rm rmdir sleep sort stat tail tee touch uniq wc which xxd
 ";
 
 /// Built-ins that only change what later commands mean.
-pub(super) const CONTEXT: &str = "cd popd pushd set setopt shopt ulimit umask";
+pub(super) const CONTEXT: &str = "cd chdir popd pushd set setopt shopt ulimit umask";
 /// Built-ins that take names of variables, whose subscripts the shell evaluates; these change nothing else.
 pub(super) const NAMING: &str = "[ getopts printf test wait";
 /// The same, but they also set what later commands use.

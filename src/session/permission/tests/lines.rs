@@ -231,19 +231,3 @@ fn windows_commands_match_restricting_rules_only() {
     // On a case-insensitive disk, its name may be written in capitals.
     check(&rules, Auto, &run("/bin/RM -r x"), "forbid");
 }
-
-#[test]
-fn removing_the_workspace_is_a_caution() {
-    let line = |command: &str| CommandLine {
-        command: command.into(),
-        dialect: Dialect::Posix,
-        cwd: "/work".into(),
-        sandboxed: true,
-        network: false,
-        localhost: true,
-        undo: Undo::Everything,
-    };
-    let roots = ["/work/me".into()];
-    assert!(empties(&line("make && rm -rf me"), &roots));
-    assert!(!empties(&line("make && rm -rf me/target"), &roots));
-}

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Lines that a rule about another command must not stop.
-const UNRELATED: &[&str] = &[
+pub(super) const UNRELATED: &[&str] = &[
     "FOO=bar ls",
     "FOO=bar BAZ= npm test",
     "RUST_LOG=debug CI=1 cargo test",
