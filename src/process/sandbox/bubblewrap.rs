@@ -380,9 +380,6 @@ fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
     }
     for root in confined.roots {
         add("--bind", Some(root.place()), root.real());
-        if root.path() != root.real() {
-            add("--bind", Some(root.place()), root.path());
-        }
     }
     for place in &confined.pins.fixed {
         add("--bind", Some(&confined.place(place)), place);
@@ -405,8 +402,28 @@ fn mounts(confined: &Confined<'_>) -> Vec<Mount> {
     for (how, from, to) in shut(confined, secrets) {
         add(how, from.as_deref(), &to);
     }
+    let links = confined
+        .roots
+        .iter()
+        .filter(|root| root.path() != root.real());
+    for root in links {
+        mounts.extend(again(&mounts, root.real(), root.path()));
+    }
     mounts.sort_by_key(|mount| mount.to.components().count());
     mounts
+}
+
+/// The mounts in the folder `real` once more for its other name: what is protected or hidden has to be so under both.
+fn again(mounts: &[Mount], real: &Path, name: &Path) -> Vec<Mount> {
+    let renamed = |mount: &Mount| {
+        let below = mount.to.strip_prefix(real).ok()?;
+        Some(Mount {
+            how: mount.how,
+            from: mount.from.clone(),
+            to: name.iter().chain(below).collect(),
+        })
+    };
+    mounts.iter().filter_map(renamed).collect()
 }
 
 /// The mounts that make files read-only, and those that hide them.

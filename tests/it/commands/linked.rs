@@ -1,6 +1,7 @@
 //! A workspace opened through a symbolic link, like `/tmp` on macOS: a file has two names and one history.
 
 use super::*;
+use crate::git::git;
 use crate::offered;
 
 /// A world whose folder is opened as `link`.
@@ -71,6 +72,33 @@ fn files(answer: &Value) -> Vec<(PathBuf, usize)> {
 
 const BEFORE: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
 const AFTER: &str = "one\n2\n3\n4\nfive\n6\n7\n8\nnine\n";
+
+#[test]
+fn files_are_protected_under_both_names() {
+    let line = "cd \"$(cat link)\"; echo x > made; echo obey > AGENTS.md; echo evil > .git/hooks/pre-commit; echo {} > .vscode/x
+python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('door'); print('THROUGH')\"";
+    let linked = Linked::new(&[run(line)]);
+    let world = &linked.stage.world;
+    world.write("link", &linked.link.display().to_string());
+    world.write("AGENTS.md", "be good\n");
+    world.write(".vscode/settings.json", "{}");
+    git(&world.path(), &["init", "-q"]);
+    let _door = std::os::unix::net::UnixListener::bind(world.path().join("door")).unwrap();
+    let mut client = linked.client();
+    let session = linked.session(&mut client);
+    let prompt = client.prompt(&session, "go");
+    finish_prompt(&mut client, prompt);
+    let told = linked.stage.told();
+    assert_eq!(
+        (world.read("made"), world.read("AGENTS.md")),
+        ("x\n".into(), "be good\n".into()),
+        "{told:?}"
+    );
+    for name in [".git/hooks/pre-commit", ".vscode/x", ".vscode/x.held"] {
+        assert!(!world.path().join(name).exists(), "{name}: {told:?}");
+    }
+    assert!(!told[0].contains("THROUGH"), "{told:?}");
+}
 
 #[test]
 fn a_tool_and_a_command_changing_one_file_are_one_change() {
