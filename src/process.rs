@@ -326,7 +326,10 @@ impl Surroundings {
         let mut arguments = vec![OsString::from("sandbox-exec")];
         match start {
             sandbox::Start::Plainly => {}
-            sandbox::Start::Filtered => arguments.push("--filtered".into()),
+            sandbox::Start::Filtered { network } => {
+                arguments.push("--filtered".into());
+                arguments.extend(network.then(|| "--network".into()));
+            }
             sandbox::Start::Restricted(how) => {
                 arguments.extend(["--restrict".into(), serde_json::to_string(how)?.into()]);
             }

@@ -168,7 +168,10 @@ pub(super) enum Start {
     /// Directly.
     Plainly,
     /// It is bubblewrap, which gets a system call filter.
-    Filtered,
+    Filtered {
+        /// Whether the command has the host's network.
+        network: bool,
+    },
     /// From a restricted thread.
     Restricted(Restriction),
 }
@@ -177,17 +180,17 @@ pub(super) enum Start {
 ///
 /// # Errors
 /// This system has none.
-pub(super) fn filter() -> io::Result<File> {
+pub(super) fn filter(network: bool) -> io::Result<File> {
     #[cfg(target_os = "linux")]
-    return bubblewrap::filter();
+    return bubblewrap::filter(network);
     #[cfg(not(target_os = "linux"))]
     Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Becomes the command `argv` in `cwd`, with bubblewrap's system call filter. Returns only why not.
-pub(super) fn enter(cwd: &Path, argv: &[OsString]) -> io::Error {
+pub(super) fn enter(cwd: &Path, network: bool, argv: &[OsString]) -> io::Error {
     #[cfg(target_os = "linux")]
-    return cover::filter(cwd, argv);
+    return cover::filter(cwd, network, argv);
     #[cfg(not(target_os = "linux"))]
     io::Error::other(format!(
         "there is no filter for {argv:?} in {}",

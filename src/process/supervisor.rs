@@ -32,6 +32,9 @@ pub struct Args {
     /// Become the command in this folder, with its system calls filtered
     #[arg(long)]
     filter: Option<PathBuf>,
+    /// The command has the host's network: the filter leaves it no sockets but those of the internet
+    #[arg(long)]
+    network: bool,
     /// A file to write when the command ended because nobody listens any more
     #[arg(long)]
     ended: Option<PathBuf>,
@@ -65,7 +68,7 @@ pub fn run(args: Args) -> io::Result<u8> {
         return super::forward::hand_over_connections().map(|()| 0);
     }
     if let Some(cwd) = &args.filter {
-        return Err(sandbox::enter(cwd, &args.argv));
+        return Err(sandbox::enter(cwd, args.network, &args.argv));
     }
     // Detaches from any terminal. The leader of a process group has none.
     let _leads = setsid();
@@ -119,27 +122,25 @@ fn mark(ended: Option<&Path>) {
 /// Starts the command: a restricted one from a thread of its own, which gets the restriction, any other from this
 /// thread, because bubblewrap ends with the thread that started it.
 fn start(args: Args) -> io::Result<Child> {
+    let filtered = args.filtered.then_some(args.network);
     let Some(restriction) = args.restrict else {
-        return spawn(&args.argv, args.filtered);
+        return spawn(&args.argv, filtered);
     };
     let held = move || {
         serde_json::from_str::<Restriction>(&restriction)?.apply()?;
-        spawn(&args.argv, args.filtered)
+        spawn(&args.argv, filtered)
     };
     std::thread::spawn(held)
         .join()
         .map_err(|_panic| io::Error::other("starting the command panicked"))?
 }
 
-fn spawn(argv: &[OsString], filtered: bool) -> io::Result<Child> {
+/// Starts `argv`, or bubblewrap with the filter for a command that has the host's network or not.
+fn spawn(argv: &[OsString], filtered: Option<bool>) -> io::Result<Child> {
     let (program, arguments) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     // Open until the command is started.
-    let filter = if filtered {
-        Some(sandbox::filter()?)
-    } else {
-        None
-    };
+    let filter = filtered.map(sandbox::filter).transpose()?;
     if let Some(filter) = &filter {
         rustix::io::fcntl_setfd(filter, rustix::io::FdFlags::empty())?;
         command.args(["--seccomp", &filter.as_raw_fd().to_string()]);

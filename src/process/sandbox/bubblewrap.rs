@@ -128,7 +128,7 @@ impl Bubblewrap {
         let mut options = capabilities();
         options.extend([how.into(), from.into(), to.into()]);
         options.extend(["--dir", cover::TEXTS].map(OsString::from));
-        let entered = cover::entered(std::iter::empty(), Path::new("/"), &["true".into()]);
+        let entered = cover::entered(std::iter::empty(), Path::new("/"), false, &["true".into()]);
         probe(super::command(&self.program), &options, &entered)
             .await
             .inspect_err(|why| tracing::info!("commands cannot replace unsaved files: {why}"))
@@ -290,13 +290,14 @@ impl Bubblewrap {
         }
         let mut arguments: Vec<OsString> = vec![self.program.clone().into()];
         arguments.extend(options(confined, mounts));
+        let network = confined.network;
         let (start, argv) = match own {
             Some(_) => {
                 arguments.extend(capabilities());
-                let argv = cover::entered(covered, confined.cwd, argv);
+                let argv = cover::entered(covered, confined.cwd, network, argv);
                 (Start::Plainly, argv)
             }
-            None => (Start::Filtered, argv.to_vec()),
+            None => (Start::Filtered { network }, argv.to_vec()),
         };
         arguments.push("--".into());
         arguments.extend(argv);
@@ -323,13 +324,13 @@ fn options(confined: &Confined<'_>, mounts: Vec<Mount>) -> Vec<OsString> {
     options
 }
 
-/// The system call filter, in memory.
+/// The system call filter, in memory, for a command with or without the host's `network`.
 ///
 /// # Errors
 /// The system cannot create it.
-pub(super) fn filter() -> io::Result<File> {
+pub(super) fn filter(network: bool) -> io::Result<File> {
     let mut file = File::from(rustix::fs::memfd_create("filter", MemfdFlags::CLOEXEC)?);
-    file.write_all(&seccomp::bytes(&seccomp::whole(Sockets::Own)?))?;
+    file.write_all(&seccomp::bytes(&seccomp::whole(Sockets::inside(network))?))?;
     file.rewind()?;
     Ok(file)
 }

@@ -32,22 +32,22 @@ const PROGRAM: &str = "/dev/.tandem/program";
 /// The folder with the texts.
 pub(super) const TEXTS: &str = "/dev/.tandem/texts";
 
-/// Arguments: [`HOLD`], the working directory, pairs of a text and its file, `--`, the command.
+/// Arguments: [`HOLD`], pairs of a text and its file, `--`, this program with what makes it the command.
 const ENTER: &str = "\
 path=$PATH
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 hold=$1
-cwd=$2
-shift 2
+shift
 pid=$(unshare --map-root-user --mount /bin/sh -c \"$hold\" sh $$ \"$@\" &)
 [ -n \"$pid\" ] && cd \"/proc/$pid/root\" || exit 126
 while [ \"$1\" != -- ]; do shift 2; done
 shift
 exec chroot . setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs \
-  env PATH=\"$path\" /dev/.tandem/program sandbox-exec --filter \"$cwd\" -- \"$@\"";
+  env PATH=\"$path\" \"$@\"";
 
 /// Arguments: the process that becomes the command, and those of [`ENTER`] from the pairs on. Mounts the texts, prints
-/// its own process id, and sleeps until the command has ended.
+/// its own process id, and sleeps until the command has ended. The command may take control of that process, so its
+/// filter is the stricter one.
 const HOLD: &str = "\
 command=$1
 shift
@@ -58,7 +58,7 @@ done
 mount -t tmpfs tmpfs /dev/.tandem/texts || exit
 echo $$
 exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs \
-  /dev/.tandem/program sandbox-exec --filter / -- \
+  /dev/.tandem/program sandbox-exec --network --filter / -- \
   /bin/sh -c 'while [ -d \"/proc/$0\" ]; do sleep 1; done' $command >/dev/null 2>&1";
 
 /// What the sandbox has to mount: this program, and the folder with the texts.
@@ -69,10 +69,12 @@ pub(super) fn mounts(program: &Path, texts: &Path) -> [(&'static str, PathBuf, P
     ]
 }
 
-/// What starts `argv` in `cwd` with the texts of `stand_ins` in the place of their files.
+/// What starts `argv` in `cwd`, with the host's `network` or without, and with the texts of `stand_ins` in the place of
+/// their files.
 pub(super) fn entered<'a>(
     stand_ins: impl Iterator<Item = &'a StandIn>,
     cwd: &Path,
+    network: bool,
     argv: &[OsString],
 ) -> Vec<OsString> {
     let pair = |stand_in: &StandIn| {
@@ -85,19 +87,20 @@ pub(super) fn entered<'a>(
     let mut arguments: Vec<OsString> = ["/bin/sh", "-c", ENTER, "sh", HOLD]
         .map(OsString::from)
         .to_vec();
-    arguments.push(cwd.into());
     arguments.extend(stand_ins.flat_map(pair));
-    arguments.push("--".into());
+    arguments.extend(["--", PROGRAM, "sandbox-exec"].map(OsString::from));
+    arguments.extend(network.then(|| "--network".into()));
+    arguments.extend(["--filter".into(), cwd.into(), "--".into()]);
     arguments.extend_from_slice(argv);
     arguments
 }
 
 /// Becomes the command `argv` in `cwd`, with its system calls filtered. Returns only why not.
-pub(super) fn filter(cwd: &Path, argv: &[OsString]) -> io::Error {
+pub(super) fn filter(cwd: &Path, network: bool, argv: &[OsString]) -> io::Error {
     let Some((program, arguments)) = argv.split_first() else {
         return io::ErrorKind::InvalidInput.into();
     };
-    let filtered = seccomp::whole(Sockets::Own)
+    let filtered = seccomp::whole(Sockets::inside(network))
         .and_then(|filter| seccompiler::apply_filter(&filter).map_err(io::Error::other));
     match filtered {
         Ok(()) => std::process::Command::new(program)

@@ -79,13 +79,18 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 pub(super) enum Sockets {
     /// Any: network and file system are its own.
     Own,
-    /// Internet sockets: programs outside listen on local ones.
+    /// Internet sockets: programs outside listen on local ones, which may have a name in the network instead of a file.
     Network,
     /// None, except to query the kernel about its interfaces.
     None,
 }
 
 impl Sockets {
+    /// Those of a command with its own file system, and with its own network unless it has the host's.
+    pub fn inside(network: bool) -> Self {
+        if network { Self::Network } else { Self::Own }
+    }
+
     fn domains(self) -> &'static [libc::c_int] {
         match self {
             Self::Own => &[

@@ -1,6 +1,7 @@
 //! What a sandboxed command can and cannot do, at each level.
 
 use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::UnixListener;
 
 use super::*;
@@ -182,6 +183,29 @@ fn there_is_no_network_and_no_access_to_outside_programs() {
         udp.set_nonblocking(true).unwrap();
         assert_eq!(
             udp.recv(&mut [0; 8]).unwrap_err().kind(),
+            std::io::ErrorKind::WouldBlock,
+            "{level:?}"
+        );
+    }
+}
+
+#[test]
+fn with_the_network_programs_that_listen_on_abstract_sockets_are_out_of_reach() {
+    for level in HOLDING {
+        let name = format!("tandem-test-{}-{level:?}", std::process::id());
+        let address = std::os::unix::net::SocketAddr::from_abstract_name(&name).unwrap();
+        let listener = UnixListener::bind_addr(&address).unwrap();
+        let line = format!(
+            "python3 -c \"import socket; s = socket.socket(socket.AF_UNIX); s.connect('\\0{name}'); print('THROUGH')\"; echo ran"
+        );
+        let told = Stage::new(level, &[json!({ "command": line, "network": true })]).results();
+        assert!(
+            told[0].contains("ran") && !told[0].contains("THROUGH"),
+            "{level:?}: {told:?}"
+        );
+        listener.set_nonblocking(true).unwrap();
+        assert_eq!(
+            listener.accept().unwrap_err().kind(),
             std::io::ErrorKind::WouldBlock,
             "{level:?}"
         );
