@@ -55,6 +55,8 @@ pub use self::sandbox::{Network, Sandbox};
 pub use self::shadow::{Applied, Shadow};
 pub use self::shell::{Dialect, ShellProgram};
 pub(crate) use self::stand_in::{StandIn, TakenOver};
+#[cfg(target_os = "linux")]
+use crate::domain::find_program_in;
 use crate::domain::{CommandLine, ToolError, lock};
 use crate::workspace::{Unsaved, Workspace, blocking};
 
@@ -282,13 +284,10 @@ impl Surroundings {
         Path::new(home).canonicalize().ok()
     }
 
-    /// The program with this name in the search path.
+    /// The program with this name in the search path of commands, if it is none that a command may have put there.
     #[cfg(target_os = "linux")]
     fn which(&self, name: &str) -> Option<PathBuf> {
-        let folders = std::env::split_paths(self.path()).filter(|folder| folder.is_absolute());
-        folders
-            .map(|folder| folder.join(name))
-            .find(|program| program.is_file())
+        find_program_in(self.path().as_ref(), name)
     }
 
     /// The shell that reads command lines.

@@ -41,7 +41,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::domain::{FileDiff, Stored};
+use crate::domain::{FileDiff, Stored, distrust_programs_in};
 pub use content::LineEnding;
 pub use copy::LeftOut;
 pub use covered::{Covered, Fate};
@@ -153,6 +153,9 @@ impl FileChange {
 impl Workspace {
     /// A session's view of `roots` (relative names start at the first), of the open `documents` and the `editor`.
     pub fn new(roots: Vec<Arc<Root>>, documents: Documents, editor: Arc<dyn Editor>) -> Self {
+        for root in &roots {
+            distrust_programs_in(root.real());
+        }
         Self(Arc::new(Shared {
             roots,
             documents,

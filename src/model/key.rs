@@ -13,6 +13,7 @@ use secrecy::SecretString;
 use tokio::process::Command;
 
 use super::{ErrorCode, Failure, fault};
+use crate::domain::find_program;
 
 /// Key programs may ask for a passphrase.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -27,7 +28,10 @@ pub(super) async fn run(command: &[String]) -> Result<SecretString, Failure> {
         )
     };
     let (program, arguments) = command.split_first().ok_or_else(|| failed("is empty"))?;
-    let run = Command::new(program)
+    // What is only in a workspace may be meant: the user's own scripts, say.
+    let is_name = !program.contains(std::path::is_separator);
+    let found = is_name.then(|| find_program(program)).flatten();
+    let run = Command::new(found.unwrap_or_else(|| program.into()))
         .args(arguments)
         .stdin(Stdio::null())
         .stderr(Stdio::null())

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use crate::domain::find_program;
+
 /// How long git may take.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -13,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// can name programs for nearly everything git does: this starts none of them and reaches no network.
 pub async fn committed(file: &Path) -> Option<Vec<u8>> {
     let (folder, name) = (file.parent()?, file.file_name()?.to_str()?);
-    let git = tokio::process::Command::new("git")
+    let git = tokio::process::Command::new(find_program("git")?)
         .args(["--no-optional-locks", "-c", "core.fsmonitor=false"])
         .args(["-c", "core.hooksPath=/dev/null", "cat-file", "blob"])
         .arg(format!("HEAD:./{name}"))

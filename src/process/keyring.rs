@@ -11,6 +11,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use crate::domain::find_program;
+
 /// A keyring may ask for a password.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -53,7 +55,7 @@ pub async fn forget(service: &str, account: &str) -> bool {
 /// What a program prints; `None` if it is missing or fails.
 async fn run(program: &str, arguments: &[&str], input: &str) -> Option<String> {
     let work = async {
-        let mut child = Command::new(program)
+        let mut child = Command::new(find_program(program)?)
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

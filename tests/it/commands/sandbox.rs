@@ -213,6 +213,31 @@ fn with_the_network_programs_that_listen_on_abstract_sockets_are_out_of_reach() 
 }
 
 #[test]
+fn a_sandbox_program_in_the_workspace_is_not_run() {
+    let mut stage = Stage::new(Level::Best, &[run("echo fine")]);
+    let root = stage.world.path();
+    let program = root.join(".venv/bin/bwrap");
+    write(
+        &program,
+        &format!(
+            "#!/bin/sh\ntouch '{}'\nexit 1\n",
+            root.join("ran").display()
+        ),
+    );
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, mode).unwrap();
+    let path = format!(
+        "{}:{}",
+        program.parent().unwrap().display(),
+        std::env::var("PATH").unwrap()
+    );
+    stage.toolchains.push(("PATH", path.into()));
+    let told = stage.results();
+    assert!(told[0].contains("fine"), "{told:?}");
+    assert!(!root.join("ran").exists());
+}
+
+#[test]
 fn commands_of_a_session_share_a_network_that_nobody_else_reaches() {
     let port = free_port();
     let ask = run(&format!("cat < /dev/tcp/127.0.0.1/{port}"));

@@ -1,0 +1,80 @@
+//! Where tandem's own programs are, such as git and the sandbox: not in a workspace. A sandboxed command can change files
+//! there, and the search path may name a folder of it, such as that of a virtual environment.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use super::lock;
+
+/// The workspace folders that were opened, without symlinks.
+static WORKSPACES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// From now on, no program in this folder, named without symlinks, is one of tandem's own.
+pub fn distrust_programs_in(workspace: &Path) {
+    // With the system in it, commands are not sandboxed, and there are no other programs.
+    if !Path::new("/usr").starts_with(workspace) {
+        lock(&WORKSPACES).insert(workspace.to_owned());
+    }
+}
+
+/// The program with this name: the first in the search `path` that is outside all workspaces.
+pub fn find_program_in(path: &OsStr, name: &str) -> Option<PathBuf> {
+    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    let is_outside = |program: &Path| {
+        let is_in = |real: &Path| {
+            lock(&WORKSPACES)
+                .iter()
+                .any(|folder| real.starts_with(folder))
+        };
+        program.canonicalize().is_ok_and(|real| !is_in(&real))
+    };
+    std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(&name))
+        .find(|program| program.is_file() && is_outside(program))
+}
+
+/// The same for the search path of this process.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the search path of this process, as the system itself would read it"
+)]
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    find_program_in(&std::env::var_os("PATH")?, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn programs_in_a_workspace_are_passed_over_by_every_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let [workspace, outside, linked] = ["work", "outside", "linked"].map(|it| root.join(it));
+        for place in [&workspace.join("bin"), &outside, &linked] {
+            std::fs::create_dir_all(place).unwrap();
+        }
+        for place in [&workspace.join("bin"), &outside] {
+            std::fs::File::create(place.join("git")).unwrap();
+        }
+        std::os::unix::fs::symlink(workspace.join("bin/git"), linked.join("git")).unwrap();
+        std::os::unix::fs::symlink(&workspace, root.join("link")).unwrap();
+        let path = [
+            workspace.join("bin"),
+            root.join("link/bin"),
+            linked,
+            outside.clone(),
+        ];
+        let path = std::env::join_paths(path).unwrap();
+        assert_eq!(
+            find_program_in(&path, "git"),
+            Some(workspace.join("bin/git"))
+        );
+        distrust_programs_in(&workspace);
+        assert_eq!(find_program_in(&path, "git"), Some(outside.join("git")));
+    }
+}
