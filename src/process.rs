@@ -148,7 +148,9 @@ impl Shell {
             .sandbox
             .get_or_init(|| Sandbox::find(&self.0.surroundings))
             .await;
-        sandbox.holds(workspace.roots(), self.0.surroundings.home().as_deref())
+        let surroundings = &self.0.surroundings;
+        let home = surroundings.home();
+        sandbox.holds(workspace.roots(), home.as_deref(), &surroundings.hidden)
     }
 
     /// Whether commands of this workspace read the unsaved text of open documents.

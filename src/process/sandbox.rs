@@ -345,8 +345,14 @@ impl Sandbox {
         std::future::ready(false).await
     }
 
-    /// Whether a command that may change these folders can be sandboxed: hidden files must not be in them.
-    pub(super) fn holds(&self, roots: &[Arc<Root>], home: Option<&Path>) -> bool {
+    /// Whether a command that may change these folders can be sandboxed: the home folder and tandem's own `hidden` files
+    /// must not be in them where nothing can be excluded.
+    pub(super) fn holds(
+        &self,
+        roots: &[Arc<Root>],
+        home: Option<&Path>,
+        hidden: &[PathBuf],
+    ) -> bool {
         let within = |inner: &Path, root: &Arc<Root>| {
             inner
                 .canonicalize()
@@ -361,9 +367,11 @@ impl Sandbox {
             #[cfg(target_os = "linux")]
             Level::Bubblewrap(_) => !roots.iter().any(too_wide),
             // Only allowed paths can be listed, so nothing inside them can be excluded.
-            _ => !roots
-                .iter()
-                .any(|root| too_wide(root) || home.is_some_and(|home| within(home, root))),
+            _ => !roots.iter().any(|root| {
+                too_wide(root)
+                    || home.is_some_and(|home| within(home, root))
+                    || hidden.iter().any(|own| own.starts_with(root.real()))
+            }),
         }
     }
 
@@ -471,4 +479,23 @@ fn restriction(confined: &Confined<'_>) -> io::Result<Restriction> {
         write,
         network: confined.network,
     })
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn landlock_takes_no_workspace_with_tandems_own_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Arc::new(Root::open(folder.path()).unwrap());
+        let sandbox = Sandbox {
+            level: Level::Landlock,
+            lacking: Vec::new(),
+        };
+        let own = root.real().join("state/tandem");
+        let beside = root.real().with_extension("beside");
+        let holds = |hidden| sandbox.holds(&[Arc::clone(&root)], None, &[hidden]);
+        assert!(!holds(own) && holds(beside));
+    }
 }

@@ -605,6 +605,7 @@ fn a_killed_server_leaves_nothing_behind() {
             command
                 .env("PATH", &path)
                 .env("HOME", stage.home.path())
+                .env("TANDEM_CONFIG", stage.home.path().join("config.toml"))
                 .env("TANDEM_STATE_DIR", stage.home.path().join("state"));
         });
         client.shake_hands(

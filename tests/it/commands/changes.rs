@@ -344,6 +344,7 @@ fn served(stage: &Stage, path: &str) -> (Program, Client) {
         command
             .env("PATH", path)
             .env("HOME", stage.home.path().join("me"))
+            .env("TANDEM_CONFIG", stage.home.path().join("config.toml"))
             .env("TANDEM_STATE_DIR", stage.home.path().join("state"));
     });
     let extended = json!({ "experimental": { "tandem": {} } });
