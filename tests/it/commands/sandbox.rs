@@ -213,6 +213,33 @@ fn with_the_network_programs_that_listen_on_abstract_sockets_are_out_of_reach() 
 }
 
 #[test]
+fn terminals_are_out_of_reach() {
+    const OPEN: &str = "import os, pty, sys; end, name = pty.openpty(); print(os.ttyname(name), flush=True); sys.stdin.read()";
+    let mut terminal = std::process::Command::new("python3")
+        .args(["-c", OPEN])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut name = String::new();
+    std::io::BufRead::read_line(
+        &mut std::io::BufReader::new(terminal.stdout.take().unwrap()),
+        &mut name,
+    )
+    .unwrap();
+    let line = format!("echo x > {} && echo THROUGH; echo ran", name.trim());
+    for level in HOLDING {
+        let told = Stage::new(level, &[run(&line)]).results();
+        assert!(
+            told[0].contains("ran") && !told[0].contains("THROUGH"),
+            "{level:?}: {told:?}"
+        );
+    }
+    drop(terminal.stdin.take());
+    terminal.wait().unwrap();
+}
+
+#[test]
 fn a_sandbox_program_in_the_workspace_is_not_run() {
     let mut stage = Stage::new(Level::Best, &[run("echo fine")]);
     let root = stage.world.path();
