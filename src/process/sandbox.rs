@@ -447,24 +447,17 @@ fn restriction(confined: &Confined<'_>) -> io::Result<Restriction> {
         home,
         secrets,
     } = confined.places;
-    let (split, whole): (Vec<&PathBuf>, _) = system
-        .iter()
-        .partition(|place| secrets.iter().any(|secret| secret.starts_with(place)));
-    let mut read: Vec<PathBuf> = whole.into_iter().cloned().collect();
-    for place in split {
-        let entries = std::fs::read_dir(place)?
-            .flatten()
-            .map(|entry| entry.path());
-        read.extend(entries.filter(|entry| !secrets.contains(entry)));
+    let real = |path: PathBuf| path.canonicalize().ok();
+    let secrets: Vec<PathBuf> = secrets.iter().cloned().filter_map(real).collect();
+    let mut read: Vec<PathBuf> = vec!["/proc".into()];
+    for place in system {
+        without(&secrets, place.clone(), &mut read);
     }
-    read.push("/proc".into());
     if let Some(folder) = confined.home {
-        let real: Vec<PathBuf> = home
-            .iter()
-            .filter_map(|place| folder.join(place).canonicalize().ok())
-            .collect();
+        for place in home.iter().filter_map(|place| real(folder.join(place))) {
+            without(&secrets, place, &mut read);
+        }
         confined.scratch.link(folder, home)?;
-        read.extend(real);
     }
     let mut write: Vec<PathBuf> = confined
         .roots
@@ -478,6 +471,19 @@ fn restriction(confined: &Confined<'_>) -> io::Result<Restriction> {
         write,
         network: confined.network,
     })
+}
+
+/// Adds `place` to what may be `read`; in place of a folder that holds a secret, all else that is in it.
+#[cfg(target_os = "linux")]
+fn without(secrets: &[PathBuf], place: PathBuf, read: &mut Vec<PathBuf>) {
+    if !secrets.iter().any(|secret| secret.starts_with(&place)) {
+        read.push(place);
+    } else if !secrets.contains(&place) {
+        let entries = std::fs::read_dir(&place).into_iter().flatten().flatten();
+        for entry in entries {
+            without(secrets, entry.path(), read);
+        }
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]

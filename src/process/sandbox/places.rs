@@ -1,6 +1,7 @@
 //! The paths of programs and their dependencies that a command may see. All others are invisible to it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
 /// The system.
@@ -189,6 +190,12 @@ impl Places {
             }
             places.add(&folder, home, write);
         }
+        if let Some(home) = home {
+            let tools = TOOLS.iter().map(|tool| home.join(tool));
+            places
+                .secrets
+                .extend(tools.flat_map(|tool| credentials(&tool)));
+        }
         without_nested(&mut places.system);
         without_nested(&mut places.home);
         places
@@ -219,6 +226,26 @@ impl Places {
     fn has(&self, folder: &Path) -> bool {
         self.system.iter().any(|place| folder.starts_with(place))
     }
+}
+
+/// The tokens of a tool for the services that it uploads to, in its folder and those in it. Nothing can be mounted on a
+/// link; what it leads to is shown only if it is in a tool's folder itself.
+fn credentials(tool: &Path) -> Vec<PathBuf> {
+    let entries = |folder: &Path| -> Vec<DirEntry> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        entries.flatten().collect()
+    };
+    let is_folder = |entry: &&DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    let is_token = |entry: &DirEntry| {
+        let name = entry.file_name();
+        name.as_encoded_bytes().starts_with(b"credentials")
+            && entry.file_type().is_ok_and(|kind| !kind.is_symlink())
+    };
+    let outer = entries(tool);
+    let folders = outer.iter().filter(is_folder);
+    let inner: Vec<_> = folders.flat_map(|folder| entries(&folder.path())).collect();
+    let tokens = outer.into_iter().chain(inner).filter(is_token);
+    tokens.map(|token| token.path()).collect()
 }
 
 /// Whether a command could read something at `place`: what is denied to the person is denied to it.
@@ -307,6 +334,41 @@ mod tests {
                 Path::new("rust")
             ]
         );
+    }
+
+    #[test]
+    fn the_tokens_of_tools_are_secrets() {
+        let home = tempfile::tempdir().unwrap();
+        let secret = [
+            ".gem/credentials",
+            ".local/share/uv/credentials/credentials.toml",
+            ".stack/upload/credentials.json",
+        ];
+        for name in secret
+            .iter()
+            .chain(&[".gem/ruby/credentials/lib", ".ssh/credentials"])
+        {
+            let path = home.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::File::create(path).unwrap();
+        }
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("/etc/hosts", home.path().join(".gem/credentials-link"))
+            .unwrap();
+        let found = Places::find(&BTreeMap::new(), Some(home.path()), &[], false).secrets;
+        let found: Vec<_> = found
+            .iter()
+            .filter_map(|path| path.strip_prefix(home.path()).ok())
+            .collect();
+        for name in secret {
+            assert!(
+                found.iter().any(|place| Path::new(name).starts_with(place)),
+                "{name}: {found:?}"
+            );
+        }
+        for name in [".ssh/credentials", ".gem/credentials-link"] {
+            assert!(!found.contains(&Path::new(name)), "{name}: {found:?}");
+        }
     }
 
     #[test]

@@ -78,6 +78,15 @@ fn nothing_outside_the_workspace_is_read_or_written() {
                 "cat ~/.ssh/id_rsa ~/.aws/credentials ~/.netrc ~/.config/gh/hosts.yml".to_owned(),
                 "!CANARY",
             ),
+            (
+                "cat ~/.gem/credentials ~/.stack/upload/credentials.json ~/.local/share/uv/credentials/*"
+                    .to_owned(),
+                "!CANARY",
+            ),
+            (
+                "cat ~/.gem/ruby/tool ~/.stack/upload/tool".to_owned(),
+                "a tool\na tool\n",
+            ),
             ("cat /etc/shadow".to_owned(), "!root:"),
             (
                 "echo evil >> ~/.bashrc; echo evil > ~/.profile; echo done".to_owned(),
@@ -100,8 +109,14 @@ fn nothing_outside_the_workspace_is_read_or_written() {
             ".netrc",
             ".config/gh/hosts.yml",
             ".bashrc",
+            ".gem/credentials",
+            ".local/share/uv/credentials/credentials.toml",
+            ".stack/upload/credentials.json",
         ] {
             write(&home.join(name), "CANARY");
+        }
+        for name in [".gem/ruby/tool", ".stack/upload/tool"] {
+            write(&home.join(name), "a tool\n");
         }
         let before = (contents(outside.path()), contents(&home));
         check_all(&stage, &cases);
