@@ -8,6 +8,7 @@
 //! where the command overwrote it.
 
 mod git;
+mod saved;
 mod state;
 mod survey;
 
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use cap_std::fs::Dir;
 
 pub(super) use self::git::{git_folder, worktree};
+pub use self::saved::SavedGuard;
 pub(super) use self::state::{
     below, besides_state, files_below, folders_of_others, git_state, is_below_link, is_repository,
     repositories as repositories_in,

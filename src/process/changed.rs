@@ -2,6 +2,7 @@
 
 mod git;
 mod guarded;
+mod interrupted;
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -16,7 +17,7 @@ use super::sandbox::Interrupted;
 use super::{Shared, Shell, TICK};
 use crate::changes::change_set::{Entry, EntryChange};
 use crate::changes::guard::with_repositories;
-use crate::changes::snapshot::{Coverage, Snapshots, retain_until};
+use crate::changes::snapshot::{Coverage, Snapshots};
 use crate::changes::{ChangeSet, images};
 use crate::domain::{FileDiff, Undo, lock};
 use crate::workspace::written::Written;
@@ -279,6 +280,9 @@ impl Shared {
             return;
         };
         let _none_of_an_earlier_command = std::fs::remove_file(scratch.ended());
+        if !self.has_jobs() {
+            let _none_of_an_earlier_command = std::fs::remove_file(scratch.guard());
+        }
         let marked = watched
             .snapshots
             .save(&scratch.manifest())
@@ -300,45 +304,6 @@ impl Shared {
         if scratch.ended().exists() {
             let _was_not_marked = std::fs::remove_file(scratch.running());
         }
-    }
-
-    /// What a command of this session changed that was interrupted with tandem itself. Blocks.
-    fn interrupted(&self, workspace: &Workspace) -> Option<Changed> {
-        let left = self.left_behind()?;
-        let roots = with_repositories(workspace.roots());
-        let mut snapshots = Snapshots::new(
-            roots,
-            &left.images(),
-            self.backups(),
-            &self.surroundings.hidden,
-        )
-        .ok()?;
-        snapshots.load(&left.manifest(), left.began().ok()?).ok()?;
-        let mut changes = snapshots.look();
-        let written = left.written();
-        let by_others = changes
-            .files
-            .extract_if(.., |change| written.has(&change.path));
-        let mut by_others: Vec<_> = by_others.map(|change| change.path).collect();
-        if let Some(ended) = left.ended() {
-            by_others.extend(retain_until(&mut changes, ended));
-        }
-        let mut changed = self.report(workspace, &snapshots, changes);
-        if !by_others.is_empty() {
-            changed.told.push(format!(
-                "undo leaves unchanged what was saved while the command ran or modified since: {}",
-                sorted(workspace, by_others.iter())
-            ));
-        }
-        Some(changed).filter(|changed| !changed.changes.is_empty())
-    }
-
-    /// What is left of an interrupted command of this session.
-    fn left_behind(&self) -> Option<Interrupted> {
-        Interrupted::find(
-            &self.surroundings.commands()?,
-            self.surroundings.session.as_ref()?,
-        )
     }
 
     /// What jobs in the background changed that no call has reported; `None` when none runs. Blocks.

@@ -41,7 +41,7 @@ const WRITTEN_BY_GIT: [&str; 5] = ["lfs", "logs", "objects", "refs", git::WORKTR
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
     /// Everything protected, by its path from the root.
-    kept: BTreeMap<PathBuf, Entry>,
+    pub(super) kept: BTreeMap<PathBuf, Entry>,
     /// The content of the files, in memory.
     pub(super) images: Images,
     /// The topmost protected files and folders.
@@ -51,9 +51,9 @@ pub(crate) struct Survey {
     /// Sockets.
     pub(super) sockets: BTreeSet<PathBuf>,
     /// The inodes of the folders above those.
-    above: BTreeMap<PathBuf, u64>,
+    pub(super) above: BTreeMap<PathBuf, u64>,
     /// The folders that were searched, if others were not.
-    searched: Option<BTreeSet<PathBuf>>,
+    pub(super) searched: Option<BTreeSet<PathBuf>>,
 }
 
 /// The parts of a folder that matter to a guard.

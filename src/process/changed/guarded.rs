@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Snapshot, Watched};
-use crate::changes::{ChangeSet, Guard};
+use crate::changes::{ChangeSet, Guard, Images};
 use crate::domain::lock;
 use crate::process::Shared;
 use crate::workspace::written::Written;
@@ -36,12 +36,27 @@ impl Shared {
         let looked = watched.as_ref().filter(|_| written.is_some());
         let guard = looked.and_then(|watched| watched.guard(roots));
         let looks = guard.is_some().then(|| Arc::clone(&self.snapshots));
+        let guard = guard.unwrap_or_else(|| Guard::new(roots));
+        if let Some(watched) = looked.filter(|_| !self.has_jobs()) {
+            self.save(&guard, watched.snapshots.images(), is_pinned);
+        }
         Guarded {
             written: written.unwrap_or_else(|| workspace.documents().watch_writes()),
-            guard: guard.unwrap_or_else(|| Guard::new(roots)),
+            guard,
             looks,
             is_done,
             is_pinned,
+        }
+    }
+
+    /// Leaves on the disk what is needed to restore the protected files if tandem does not see the end of the first of the
+    /// commands that run.
+    fn save(&self, guard: &Guard, images: &Images, is_pinned: bool) {
+        let saved = self
+            .scratch()
+            .and_then(|scratch| guard.save(&scratch.guard(), images, is_pinned));
+        if let Err(error) = saved {
+            tracing::warn!("protected files could not be restored after a crash: {error}");
         }
     }
 }

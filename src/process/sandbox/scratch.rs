@@ -17,6 +17,7 @@ use crate::workspace::written::Logged;
 const PREFIX: &str = "session-";
 const LOCK: &str = "lock";
 const MANIFEST: &str = "manifest.json";
+const GUARD: &str = "guard.json";
 const RUNNING: &str = "running";
 const WRITTEN: &str = "written";
 const ENDED: &str = "ended";
@@ -125,6 +126,11 @@ impl Scratch {
         self.folder.path().join(WRITTEN)
     }
 
+    /// Where the protected files before the running command are.
+    pub fn guard(&self) -> PathBuf {
+        self.folder.path().join(GUARD)
+    }
+
     /// The file that names the session whose command runs, as long as it does.
     pub fn running(&self) -> PathBuf {
         self.folder.path().join(RUNNING)
@@ -200,6 +206,10 @@ impl Interrupted {
     pub fn written(&self) -> Logged {
         let log = fs::read_to_string(self.folder.join(WRITTEN));
         Logged::of(&log.unwrap_or_default())
+    }
+
+    pub fn guard(&self) -> PathBuf {
+        self.folder.join(GUARD)
     }
 
     /// When the command began.

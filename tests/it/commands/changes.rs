@@ -354,18 +354,16 @@ fn served(stage: &Stage, path: &str) -> (Program, Client) {
 
 #[test]
 fn changes_made_before_the_server_was_killed_are_undone() {
-    for path in [std::env::var("PATH").unwrap(), String::new()] {
-        let line = "rm -rf src; echo new > new; chmod +x a; echo half > a; echo typed > b; echo up; sleep 60";
+    let path = std::env::var("PATH").unwrap();
+    for path in [path.as_str(), without_bubblewrap()] {
+        let line = "rm -rf src; echo new > new; chmod +x a; echo half > a; echo typed > b; \
+                    echo evil > .envrc; echo obey > AGENTS.md; echo up; sleep 60";
         let stage = Stage::new(Level::Best, &[run(line)]);
-        let path = if path.is_empty() {
-            without_bubblewrap().to_owned()
-        } else {
-            path
-        };
         stage.world.write("a", "whole\n");
         stage.world.write("src/lib.rs", "// code\n");
+        stage.world.write("AGENTS.md", "be good\n");
         let state = stage.home.path().join("state");
-        let serve = || served(&stage, &path);
+        let serve = || served(&stage, path);
         let load_and_be_killed = |load: &Value| {
             let (mut program, mut client) = serve();
             client.call("session/load", load.clone());
@@ -395,6 +393,7 @@ fn changes_made_before_the_server_was_killed_are_undone() {
         });
         stage.world.write("b", "mine\n");
         stage.world.write("c", "mine\n");
+        stage.world.write("CLAUDE.md", "mine\n");
         let load = json!({ "sessionId": session, "cwd": stage.world.path(), "mcpServers": [] });
         let commands = || state.join("commands").read_dir().unwrap().count();
         // While nothing can be stored, what the command destroyed stays where it is.
@@ -412,6 +411,12 @@ fn changes_made_before_the_server_was_killed_are_undone() {
         let (_program, mut client) = serve();
         client.call("session/load", load);
         assert_eq!(stage.world.read("a"), "half\n");
+        assert_eq!(
+            ["AGENTS.md", ".envrc.held", "CLAUDE.md"].map(|name| stage.world.read(name)),
+            ["be good\n", "evil\n", "mine\n"],
+            "what is protected is restored"
+        );
+        assert!(!stage.world.path().join(".envrc").exists());
         let undone = client.call(
             "_tandem/review",
             json!({ "sessionId": session, "action": "undo" }),

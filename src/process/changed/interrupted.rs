@@ -1,0 +1,87 @@
+//! What a command did that was interrupted together with tandem, found out from what was left on the disk.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Changed, sorted};
+use crate::changes::guard::{SavedGuard, with_repositories};
+use crate::changes::snapshot::{Snapshots, retain_until};
+use crate::process::Shared;
+use crate::process::sandbox::Interrupted;
+use crate::workspace::stamp::changed_after;
+use crate::workspace::{Root, Workspace};
+
+impl Shared {
+    /// What a command of this session changed that was interrupted with tandem itself. Blocks.
+    pub(super) fn interrupted(&self, workspace: &Workspace) -> Option<Changed> {
+        let left = self.left_behind()?;
+        let roots = with_repositories(workspace.roots());
+        let mut snapshots = Snapshots::new(
+            roots.clone(),
+            &left.images(),
+            self.backups(),
+            &self.surroundings.hidden,
+        )
+        .ok()?;
+        snapshots.load(&left.manifest(), left.began().ok()?).ok()?;
+        let (found, earlier) = snapshots.look_from();
+        let notes = restore_interrupted(&left, &roots, &mut snapshots);
+        // Restored files must not count as changed, nor what was moved aside as somebody else's.
+        snapshots.go_back(earlier);
+        let mut changes = snapshots.look();
+        let written = left.written();
+        let by_others = changes
+            .files
+            .extract_if(.., |change| written.has(&change.path));
+        let mut by_others: Vec<_> = by_others.map(|change| change.path).collect();
+        if let Some(ended) = left.ended() {
+            by_others.extend(retain_until(&mut changes, ended));
+        }
+        by_others.retain(|path| found.files.iter().any(|change| change.path == *path));
+        let mut changed = self.report(workspace, &snapshots, changes);
+        changed.told.extend(notes);
+        if !by_others.is_empty() {
+            changed.told.push(format!(
+                "undo leaves unchanged what was saved while the command ran or modified since: {}",
+                sorted(workspace, by_others.iter())
+            ));
+        }
+        let is_something = |it: &Changed| !it.changes.is_empty() || !it.told.is_empty();
+        Some(changed).filter(is_something)
+    }
+
+    /// What is left of an interrupted command of this session.
+    pub(super) fn left_behind(&self) -> Option<Interrupted> {
+        Interrupted::find(
+            &self.surroundings.commands()?,
+            self.surroundings.session.as_ref()?,
+        )
+    }
+}
+
+/// Restores the protected files that an interrupted command changed; returns notes.
+fn restore_interrupted(
+    left: &Interrupted,
+    roots: &[Arc<Root>],
+    snapshots: &mut Snapshots,
+) -> Vec<String> {
+    let guard = match SavedGuard::load(&left.guard(), roots, snapshots.images()) {
+        Ok(guard) => guard,
+        Err(error) => {
+            tracing::info!("nothing says which protected files a command changed: {error}");
+            return Vec::new();
+        }
+    };
+    let (written, ended) = (left.written(), left.ended());
+    let is_later = |path: &Path| {
+        let found = path.symlink_metadata().ok().filter(|found| !found.is_dir());
+        found
+            .zip(ended)
+            .is_some_and(|(found, ended)| changed_after(&found, ended))
+    };
+    let is_others = |path: &Path| written.has(path) || is_later(path);
+    guard.restore(&is_others, &mut || {
+        snapshots.look();
+        snapshots.guard()
+    })
+}
