@@ -286,7 +286,7 @@ impl Surroundings {
         Path::new(home).canonicalize().ok()
     }
 
-    /// The program with this name in the search path of commands, if it is none that a command may have put there.
+    /// The program with this name in the search path of commands. Workspaces are skipped: a command may have put it there.
     #[cfg(target_os = "linux")]
     fn which(&self, name: &str) -> Option<PathBuf> {
         find_program_in(self.path().as_ref(), name)

@@ -1,5 +1,5 @@
-//! Where tandem's own programs are, such as git and the sandbox: not in a workspace. A sandboxed command can change files
-//! there, and the search path may name a folder of it, such as that of a virtual environment.
+//! Finds the programs that tandem runs for itself, such as git and bubblewrap, outside all workspaces. `PATH` may list a
+//! folder of a workspace, such as a virtual environment's, where a sandboxed command can replace programs.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -11,9 +11,9 @@ use super::lock;
 /// The workspace folders that were opened, without symlinks.
 static WORKSPACES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// From now on, no program in this folder, named without symlinks, is one of tandem's own.
+/// From now on, [`find_program`] finds nothing in this folder, which is named without symlinks.
 pub fn distrust_programs_in(workspace: &Path) {
-    // With the system in it, commands are not sandboxed, and there are no other programs.
+    // With the system in the workspace, commands are not sandboxed, and there are no programs elsewhere.
     if !Path::new("/usr").starts_with(workspace) {
         lock(&WORKSPACES).insert(workspace.to_owned());
     }

@@ -28,7 +28,7 @@ pub(super) async fn run(command: &[String]) -> Result<SecretString, Failure> {
         )
     };
     let (program, arguments) = command.split_first().ok_or_else(|| failed("is empty"))?;
-    // What is only in a workspace may be meant: the user's own scripts, say.
+    // A program that exists only in a workspace, such as a script of the user's own, is run after all.
     let is_name = !program.contains(std::path::is_separator);
     let found = is_name.then(|| find_program(program)).flatten();
     let run = Command::new(found.unwrap_or_else(|| program.into()))

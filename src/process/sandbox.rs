@@ -433,7 +433,7 @@ impl Sandbox {
 /// The paths for Landlock, which cannot exclude anything from what it allows.
 #[cfg(target_os = "linux")]
 fn restriction(confined: &Confined<'_>) -> io::Result<Restriction> {
-    // No terminals: those of the person are among them, and what is typed there could be read.
+    // No terminals: the user's are among them, and a command could read what is typed there.
     const DEVICES: [&str; 6] = [
         "/dev/full",
         "/dev/null",
@@ -473,7 +473,7 @@ fn restriction(confined: &Confined<'_>) -> io::Result<Restriction> {
     })
 }
 
-/// Adds `place` to what may be `read`; in place of a folder that holds a secret, all else that is in it.
+/// Adds `place` to what may be `read`, or, if it is a folder that contains secrets, everything in it but those.
 #[cfg(target_os = "linux")]
 fn without(secrets: &[PathBuf], place: PathBuf, read: &mut Vec<PathBuf>) {
     if !secrets.iter().any(|secret| secret.starts_with(&place)) {

@@ -32,7 +32,7 @@ pub struct Args {
     /// Become the command in this folder, with its system calls filtered
     #[arg(long)]
     filter: Option<PathBuf>,
-    /// The command has the host's network: the filter leaves it no sockets but those of the internet
+    /// The command has the host's network: the filter allows only internet sockets
     #[arg(long)]
     network: bool,
     /// A file to write when the command ended because nobody listens any more

@@ -22,7 +22,7 @@ pub struct Written(Arc<Mutex<Noted>>);
 #[derive(Debug, Default)]
 struct Noted {
     texts: Texts,
-    /// Which files that were, for a process that continues after a kill.
+    /// Names these files for the process that resumes the session if this one is killed.
     log: Option<File>,
 }
 
@@ -36,7 +36,7 @@ impl Written {
         std::mem::take(&mut lock(&self.0).texts)
     }
 
-    /// From now on, a new log at `path` says which files were written since the last call of [`Self::take`].
+    /// Starts a new log at `path` of the files that are written, beginning with those since the last [`Self::take`].
     ///
     /// # Errors
     /// It cannot be written.

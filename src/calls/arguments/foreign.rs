@@ -128,8 +128,8 @@ pub(super) fn unwrap(fields: &mut Fields, properties: &Fields) {
     }
 }
 
-/// Unwraps a call from an envelope: an object or its JSON, with none of our arguments beside it. What means one stays,
-/// unless it is the tool's name. Returns whether it did.
+/// Unwraps a call from an envelope: an object or its JSON, with none of our arguments beside it under its own name. One
+/// under another name stays, except `name`, which is the tool's. Returns whether it unwrapped one.
 fn unwrap_once(fields: &mut Fields, properties: &Fields) -> bool {
     let is_known = |name: &String| meant_by(name, properties).is_some();
     let within = |value: &Value| match value {
@@ -182,7 +182,7 @@ pub(super) fn rename(fields: &mut Fields, properties: &Fields) {
         // Several lines are not the words of one.
         let is_script =
             squashed == "commands" && value.as_array().is_some_and(|lines| lines.len() > 1);
-        // Two values for one argument: which of them is meant is not known.
+        // With two values for one argument, it is unknown which one is meant.
         let is_only = |word: &str| {
             let mut others = sent.get(word).into_iter().chain(fields.get(word));
             others.all(|other| *other == value)

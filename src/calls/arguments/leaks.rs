@@ -99,8 +99,8 @@ pub(super) fn repair(fields: &mut Fields, properties: &Fields) {
     }
 }
 
-/// The texts of a replacement without marks at their ends that nothing in them begins. Parts of a file may end with what
-/// is begun elsewhere in it.
+/// The texts of a replacement without trailing marks that nothing in them opens. The caller compares them with the file,
+/// in which an end may have its beginning elsewhere.
 pub(crate) fn bare<'a>(old_text: &'a str, new_text: &'a str) -> [&'a str; 2] {
     let replaces_lines = old_text.ends_with('\n');
     [(old_text, "old_text"), (new_text, "new_text")].map(|(text, ours)| {
@@ -114,7 +114,7 @@ pub(crate) fn bare<'a>(old_text: &'a str, new_text: &'a str) -> [&'a str; 2] {
     })
 }
 
-/// A text without what ends it and begins outside of it.
+/// A text without the trailing marks that it does not open itself.
 fn without_end<'a>(text: &'a str, ours: &str, is_document: bool) -> &'a str {
     without_marks(before_next(text, ours, is_document), ours, is_document)
 }

@@ -228,8 +228,8 @@ impl Places {
     }
 }
 
-/// The tokens of a tool for the services that it uploads to, in its folder and those in it. Nothing can be mounted on a
-/// link; what it leads to is shown only if it is in a tool's folder itself.
+/// A tool's tokens for the services it uploads to, in its folder and the folders directly in that. Links are left out:
+/// nothing can be mounted on one, and its target is visible only if it is in a tool's folder itself.
 fn credentials(tool: &Path) -> Vec<PathBuf> {
     let entries = |folder: &Path| -> Vec<DirEntry> {
         let entries = std::fs::read_dir(folder).into_iter().flatten();

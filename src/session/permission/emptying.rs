@@ -50,8 +50,8 @@ fn may_empty_within(text: &str, depth: usize) -> bool {
         }
 }
 
-/// Whether `is` holds for the words of any command in the line, or in a line that one of its words may be. If the
-/// command runs others, or the line cannot be read, any word may be the first.
+/// Whether `is` holds for the words of any command in the line, or in a word that may be a line itself. If the command
+/// runs others, or the line cannot be read, any word may be the first of a command.
 pub(super) fn has_candidate(text: &str, is: &mut dyn FnMut(&[Word]) -> bool) -> bool {
     has_candidate_within(text, DEPTH, is)
 }

@@ -12,7 +12,7 @@ const SPEAKERS: [&str; 2] = ["assistant", "response"];
 /// The senders of messages in chat templates.
 pub(crate) const SENDERS: [&str; 6] = ["assistant", "model", "user", "system", "developer", "tool"];
 
-/// What an argument may be in: neither thoughts nor the parts of an answer.
+/// The kinds of marks that surround an argument. Thoughts and the parts of an answer do not.
 const AROUND_ARGUMENTS: [Kind; 4] = [Calls, Named, Argument, Stop];
 
 fn is_sender(word: &str) -> bool {
@@ -371,12 +371,12 @@ pub(crate) fn is_open(text: &str, name: &str) -> bool {
     begun.len() > ended.len()
 }
 
-/// What a text has from each sign on that marks begin with.
+/// The rests of a text that begin with the first character of a mark.
 fn rests(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices(SIGNS).map(|(at, _)| text.split_at(at).1)
 }
 
-/// How the tags of a name open that a text has.
+/// How each tag of a text with this name opens: `<` or `</`.
 fn tags<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = &'static str> + 'a {
     text.match_indices(['<', ']']).filter_map(move |(at, _)| {
         let (open, rest) = opened(text.split_at(at).1)?;
