@@ -174,7 +174,10 @@ impl Backup {
     pub fn lose(&self, name: &str) {
         let moved = self.dir.rename(name, &self.lost, name);
         let marked = moved.and_then(|()| {
-            let file = self.lost.open(name)?.into_std();
+            // Windows sets the time only of what may be written, Unix that of any file of one's own.
+            let mut options = cap_std::fs::OpenOptions::new();
+            let options = options.read(true).write(cfg!(windows));
+            let file = self.lost.open_with(name, options)?.into_std();
             file.set_modified(SystemTime::now())
         });
         if let Err(error) = marked {

@@ -83,8 +83,13 @@ impl Actor {
         let name = path.display();
         let done = format!("(the user applied this inline edit to {name}:\n{shown})");
         let words = [instruction.clone(), self.secrets.redact(&done).into_owned()];
+        let notes = self.conversation.notes.drain(..);
         let message = Prompt {
-            parts: words.map(Attachment::Text).into(),
+            parts: words
+                .into_iter()
+                .chain(notes)
+                .map(Attachment::Text)
+                .collect(),
             focus: None,
         };
         self.changes

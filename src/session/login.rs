@@ -63,10 +63,9 @@ impl Candidate {
         let file = change_configuration(settings, write).await?;
         // An earlier login may have stored the key elsewhere.
         for (name, option) in stored_keys(settings) {
-            let is_replaced = changes
-                .iter()
-                .any(|(key, value)| *key == table(option) && value.is_none());
-            if name == self.provider && is_replaced {
+            // The last change of an option is the one that stays.
+            let last = changes.iter().rfind(|(key, _)| *key == table(option));
+            if name == self.provider && last.is_some_and(|(_, value)| value.is_none()) {
                 forget(settings, &name, option).await?;
             }
         }
@@ -162,7 +161,7 @@ async fn forget(settings: &Settings, provider: &str, option: &str) -> Result<(),
             .map_err(|error| format!("the key of {provider} cannot be removed: {error}")),
         _ if keyring::forget(&service(provider), ACCOUNT).await => Ok(()),
         _ => Err(format!(
-            "the key of {provider} is still in the system's keyring, which did not remove it; try again"
+            "cannot remove the key of {provider} from the system's keyring; try again"
         )),
     }
 }

@@ -16,7 +16,6 @@ mod rule;
 mod touch;
 mod windows;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 pub use rule::Rule;
@@ -25,14 +24,12 @@ use rule::{NETWORK, Touch, may_be_short, of_path, of_words};
 use crate::agent::event::{About, Offer, PermissionRequest};
 use crate::config::Mode;
 
-use crate::text::shell::{self, Dialect, Word, Words};
+use crate::text::shell::{self, Dialect, Words};
 use crate::tools::{CommandLine, Tool, ToolKind, Undo, Withheld};
 use crate::workspace::{Workspace, native};
 
 /// The most commands of a line that one answer adds rules for.
 const RULES: usize = 4;
-/// The most folders outside the current one in which the names in a line are looked up.
-const FOLDERS: usize = 100;
 
 /// The facts about a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +108,7 @@ impl Facts {
             .map(|root| root.real().to_owned())
             .collect();
         let command = preview.command.as_deref();
-        let empties = command.is_some_and(|line| empties(line, &roots));
+        let empties = command.is_some_and(|line| emptying::empties(line, &roots));
         // No mode or rule can apply a trial, start a plan or answer a server.
         let cautious = preview.caution.is_some()
             || empties
@@ -305,50 +302,6 @@ impl Line {
             _ => Touch::Perhaps,
         }
     }
-}
-
-/// Whether the line removes the workspace, or may remove much that undo does not cover.
-fn empties(line: &CommandLine, roots: &[PathBuf]) -> bool {
-    let folders = folders(line, roots);
-    let mut wipes = |words: &[Word]| {
-        let words: Vec<String> = words.iter().map(Word::written).collect();
-        programs::wipes(&words, &folders, roots)
-    };
-    emptying::has_candidate(&line.command, &mut wipes)
-        || (line.undo != Undo::Everything && emptying::may_empty(&line.command))
-}
-
-/// The folders in which a command of the line may run: the current one, and those outside that a word names. From a
-/// folder above, a command may reach any other one above.
-fn folders(line: &CommandLine, roots: &[PathBuf]) -> BTreeSet<PathBuf> {
-    let (mut folders, mut goes_up) = (BTreeSet::new(), false);
-    let mut look = |words: &[Word]| {
-        goes_up |= programs::goes_anywhere(words);
-        let word = words.first().and_then(Word::text).unwrap_or_default();
-        // `--chdir=DIR` or `-CDIR`
-        let path = word.rsplit('=').next().unwrap_or_default();
-        let path = path.strip_prefix("-C").unwrap_or(path);
-        let folder = programs::tidy(&line.cwd.join(path));
-        if !folder.starts_with(&line.cwd) {
-            folders.insert(folder);
-        }
-        false
-    };
-    emptying::has_candidate(&line.command, &mut look);
-    let inside = roots
-        .iter()
-        .map(PathBuf::as_path)
-        .chain([line.cwd.as_path()]);
-    let above: BTreeSet<PathBuf> = inside
-        .flat_map(|folder| folder.ancestors().skip(1).map(Path::to_owned))
-        .collect();
-    // A `/` alone is a sign in many texts.
-    let mut named = folders.iter().filter(|it| it.parent().is_some());
-    if goes_up || folders.len() > FOLDERS || named.any(|it| above.contains(it)) {
-        folders = folders.into_iter().take(FOLDERS).chain(above).collect();
-    }
-    folders.insert(line.cwd.clone());
-    folders
 }
 
 /// The decision about a call.

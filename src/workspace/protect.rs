@@ -145,13 +145,18 @@ pub fn is_protected(path: &Path) -> bool {
     let names = folded(path);
     names
         .iter()
-        .any(|name| PROTECTED_NAMES.contains(&name.as_str()) || HOOKS.contains(&name.as_str()))
+        .any(|name| PROTECTED_NAMES.contains(&name.as_str()))
         || names
             .windows(2)
             .any(|pair| PROTECTED_PAIRS.iter().any(|names| names == pair))
         || names
             .last()
-            .is_some_and(|name| name.ends_with(".code-workspace"))
+            .is_some_and(|name| HOOKS.contains(&name.as_str()) || name.ends_with(".code-workspace"))
+}
+
+/// Whether a file of this name is a hook of git's; a folder is none.
+pub(crate) fn is_hook(name: &OsStr) -> bool {
+    HOOKS.contains(&fold(&name.to_string_lossy()).as_str())
 }
 
 /// Whether `name` in `folder` is protected, if the folder is not.
@@ -249,6 +254,7 @@ mod tests {
             ".env",
             "src/hooks/useName.ts",
             "docs/pre-commit.md",
+            "cmd/pre-commit/main.go",
             "update",
         ] {
             assert!(!is_protected(Path::new(path)), "{path}");

@@ -72,7 +72,8 @@ pub(super) fn repair(fields: &mut Fields, properties: &Fields) {
         let clean = match ours {
             "old_text" | "new_text" => inside,
             PATCH_ARGUMENT => Some(without_end(inside, ours, is_document))
-                .filter(|patch| patch.trim_end().ends_with(PATCH.1))
+                // Before a line of a file, there is a sign or a blank.
+                .filter(|patch| patch.ends_with('\n') || patch.trim_end().ends_with(PATCH.1))
                 .unwrap_or(inside),
             "content" => {
                 let clean = without_end(inside, ours, is_document);

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
 
-use super::state::has_marks;
 use crate::workspace::path::open_here;
 use crate::workspace::{Root, native};
 
@@ -31,7 +30,7 @@ pub(super) const OF_WORKTREE: &str = "config.worktree";
 pub(super) const WORKTREES: &str = "worktrees";
 
 /// Entries that every repository's folder has.
-pub(super) const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
+const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
 
 /// Settings that run nothing, as `git init` and `git clone` write them.
 const SETTINGS: [(&str, &[&str]); 6] = [
@@ -83,6 +82,13 @@ pub(crate) fn worktree(root: &Root) -> Option<PathBuf> {
     // With `worktree.useRelativePaths`, it is relative to the folder it is in.
     let back = own.join(text(&open(&own)?, "gitdir")?.trim());
     (native::canonical(&back).ok()? == root.real().join(".git")).then_some(own)
+}
+
+/// Whether a folder looks like a repository.
+pub(super) fn has_marks(dir: &Dir, folder: &Path) -> bool {
+    MARKS
+        .iter()
+        .all(|mark| dir.symlink_metadata(folder.join(mark)).is_ok())
 }
 
 fn open(folder: &Path) -> Option<Dir> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cap_std::fs::{Dir, DirEntry, FileType};
 
-use super::git::MARKS;
+use super::git::has_marks;
 use crate::workspace::Root;
 use crate::workspace::native::openable;
 
@@ -168,10 +168,4 @@ pub(crate) fn files_below(dir: &Dir, folder: &Path) -> impl Iterator<Item = Path
 fn folders(dir: &Dir, folder: &Path) -> impl Iterator<Item = PathBuf> {
     let found = entries(dir, folder).into_iter();
     found.filter_map(move |(name, kind)| kind.is_dir().then(|| folder.join(name)))
-}
-
-pub(super) fn has_marks(dir: &Dir, folder: &Path) -> bool {
-    MARKS
-        .iter()
-        .all(|mark| dir.symlink_metadata(folder.join(mark)).is_ok())
 }

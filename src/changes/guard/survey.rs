@@ -13,7 +13,7 @@ use super::state::{below, entries};
 use crate::changes::change_set::{Entry, unread};
 use crate::changes::images::Images;
 use crate::workspace::native::openable;
-use crate::workspace::protect::is_protected_in;
+use crate::workspace::protect::{is_hook, is_protected_in};
 use crate::workspace::stamp::Stamp;
 
 /// At most this many folders that undo does not cover are searched, the upper ones first.
@@ -305,7 +305,7 @@ impl Holds {
             let is_skipped = is_in(&SKIPPED) || (is_repository && is_in(&WRITTEN_BY_GIT));
             let part = if name == ".git" && kind.is_dir() {
                 Part::Repository
-            } else if is_protected_in(folder, name) {
+            } else if is_protected_in(folder, name) && !(kind.is_dir() && is_hook(name)) {
                 Part::Protected
             } else if kind.is_dir() && !is_skipped {
                 Part::Folder

@@ -42,9 +42,15 @@ impl Shared {
         changed.told.extend(notes);
         if !by_others.is_empty() {
             changed.told.push(format!(
-                "undo leaves unchanged what was saved while the command ran or modified since: {}",
+                "undo doesn't touch files saved while the command ran or modified since: {}",
                 sorted(workspace, by_others.iter())
             ));
+        }
+        // If this has to be found out once more, what changes from here on is not the command's.
+        if left.ended().is_none()
+            && let Err(error) = left.end()
+        {
+            tracing::warn!("nothing says when the command ended: {error}");
         }
         let is_something = |it: &Changed| !it.changes.is_empty() || !it.told.is_empty();
         Some(changed).filter(is_something)

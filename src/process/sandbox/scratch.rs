@@ -224,6 +224,11 @@ impl Interrupted {
             .ok()
     }
 
+    /// What is changed from now on is not the command's.
+    pub fn end(&self) -> io::Result<()> {
+        File::create_new(self.folder.join(ENDED)).map(drop)
+    }
+
     /// Removes it.
     pub fn remove(self) {
         if let Err(error) = fs::remove_dir_all(&self.folder) {

@@ -433,6 +433,11 @@ pub(super) fn goes_anywhere(words: &[Word]) -> bool {
     }
 }
 
+/// Whether [`wipes`] knows the program.
+pub(super) fn may_wipe(program: &str) -> bool {
+    lists("mv rimraf rm srm trash trash-put", &name(program))
+}
+
 /// Whether the command, run in one of the folders, removes or moves one of `roots`, or a parent folder of one.
 pub(super) fn wipes(words: &[String], folders: &BTreeSet<PathBuf>, roots: &[PathBuf]) -> bool {
     let Some((program, arguments)) = words.split_first() else {

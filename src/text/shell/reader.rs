@@ -1,8 +1,11 @@
 //! The reader: one pass over the text. What it cannot follow is an error; what only some shells read as bash does, or
 //! what is open, is noted and read on.
 
+mod document;
+
 use std::sync::{Arc, OnceLock};
 
+use self::document::Document;
 use super::{Command, Dialect, End, Line, Redirection, Unclear, Word};
 
 /// How deep commands may be nested.
@@ -90,14 +93,6 @@ pub(super) struct Reader<'a> {
     depth: usize,
 }
 
-struct Document {
-    delimiter: String,
-    is_quoted: bool,
-    /// Whether tabs before its lines do not count.
-    is_indented: bool,
-    body: Arc<OnceLock<Word>>,
-}
-
 pub(super) fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\t')
 }
@@ -183,40 +178,6 @@ impl<'a> Reader<'a> {
             }
             self.blanks();
         }
-        Ok(())
-    }
-
-    fn document(&mut self, document: &Document) -> Read<()> {
-        let mut text = String::new();
-        loop {
-            if self.rest.is_empty() {
-                return Err(Unclear("lacks the end of a here-document"));
-            }
-            let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
-            let line = if document.is_indented {
-                line.trim_start_matches('\t')
-            } else {
-                line
-            };
-            self.rest = rest;
-            // bash joins it to the line before, other shells may not.
-            let is_joined = !document.is_quoted && text.ends_with("\\\n");
-            if is_joined && document.delimiter.ends_with(line) {
-                return Err(Unclear(ESCAPES));
-            }
-            if line == document.delimiter {
-                break;
-            }
-            text.push_str(line);
-            text.push('\n');
-        }
-        let mut body = Word::default();
-        if document.is_quoted {
-            body.push(&text);
-        } else {
-            self.within(&text, |reader| reader.double_quoted(&mut body, None))?;
-        }
-        _ = document.body.set(body);
         Ok(())
     }
 

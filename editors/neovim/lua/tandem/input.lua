@@ -93,6 +93,10 @@ function Input:give_back(text, selection)
   text = mention and ('%s %s'):format(text, mention) or text
   local transcript = self.chat:transcript()
   local written = transcript:input_text()
+  -- After a crash and a restart, it is in the saved draft and in the server's journal.
+  if ('\n\n%s\n\n'):format(written):find(('\n\n%s\n\n'):format(text), 1, true) then
+    return
+  end
   transcript:set_input(written == '' and text or ('%s\n\n%s'):format(written, text))
 end
 

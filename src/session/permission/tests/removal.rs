@@ -1,5 +1,6 @@
 //! Lines that remove the workspace, however they reach or spell it, and everyday lines that do not.
 
+use super::super::emptying::empties;
 use super::unrelated::UNRELATED;
 use super::*;
 
@@ -213,5 +214,18 @@ fn everyday_lines_do_not_count_as_removing_the_workspace() {
             !empties(&line(covered, Undo::ExceptIgnored), &root),
             "{covered}"
         );
+    }
+}
+
+/// What is substituted is found in each command around it; a long text has many words.
+#[test]
+fn long_and_nested_lines_are_judged_once() {
+    let roots = [PathBuf::from("/home/me/src/app")];
+    let nested = (0..18).fold("echo a".to_owned(), |inner, _| {
+        format!("echo \"a $(bash -c \"a $({inner})\")\"")
+    });
+    let numbers = format!("python3 - <<'E'\nx = [{}]\nE", "1, ".repeat(20_000));
+    for text in [nested, numbers] {
+        assert!(!empties(&line(&text, Undo::Everything), &roots));
     }
 }

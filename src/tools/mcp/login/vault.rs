@@ -122,7 +122,9 @@ impl Vault {
             return Ok(false);
         };
         if entry.tokens.is_none() && !keyring::forget(SERVICE, server).await {
-            return Err(io::Error::other("the system's keyring did not remove it"));
+            return Err(io::Error::other(
+                "cannot remove the login from the system's keyring",
+            ));
         }
         self.store.write(&entries)?;
         Ok(true)
