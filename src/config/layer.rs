@@ -362,6 +362,6 @@ mod tests {
         check(json!(["mode"]), false);
         check(json!({ "mode": "plan" }), true);
         check(json!({ "mode": "plann", "pylsp": {} }), true);
-        check(json!({ "permissions": { "alow": [] } }), true);
+        check(json!({ "permissions": { "denied": [] } }), true);
     }
 }
