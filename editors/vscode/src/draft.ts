@@ -83,6 +83,7 @@ function joined(first: string, second: string): string {
 }
 
 /** Files have the same name in many folders, so it is the address; what has none, such as a comment, is only itself. */
-function placeOf({ block }: Attachment): string {
-  return block.type === "resource_link" ? block.uri : block.type === "resource" ? block.resource.uri : JSON.stringify(block);
+function placeOf(attachment: Attachment): string {
+  const { block } = attachment;
+  return block.type === "resource_link" ? block.uri : block.type === "resource" ? block.resource.uri : JSON.stringify(attachment);
 }
