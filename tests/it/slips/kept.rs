@@ -29,7 +29,7 @@ const FILES: [(&str, &str); 20] = [
         "<configuration>\n  <arguments>\n    <argument>-a</argument>\n  </arguments>\n  <args>\n    <arg>-b</arg>\n  </args>\n  <parameters>true</parameters>\n</configuration>\n",
     ),
     (
-        "lib.gir",
+        "introspection.xml",
         "<function name=\"a\">\n  <parameters>\n    <parameter name=\"x\">\n      <type name=\"int\" />\n    </parameter>\n    <parameter name=\"y\">1</parameter>\n  </parameters>\n</function>\n",
     ),
     (
