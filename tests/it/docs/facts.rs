@@ -234,7 +234,9 @@ fn the_runner_executes_no_workflow_commands_of_a_model() {
         let temp = tempfile::tempdir().unwrap();
         fs::create_dir(temp.path().join("tandem")).unwrap();
         let program = temp.path().join("tandem/tandem");
-        let says = format!("#!/bin/sh\ncat >/dev/null\necho '##[add-mask]x' >&2\necho answer\nexit {code}\n");
+        let says = format!(
+            "#!/bin/sh\ncat >/dev/null\necho '##[add-mask]x' >&2\necho answer\nexit {code}\n"
+        );
         fs::write(&program, says).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let mut bash = std::process::Command::new("bash");
