@@ -158,7 +158,7 @@ async fn forget(settings: &Settings, provider: &str, option: &str) -> Result<(),
     match key_file(settings, provider) {
         Some(file) if option == BY_COMMAND => remove(&file)
             .await
-            .map_err(|error| format!("the key of {provider} cannot be removed: {error}")),
+            .map_err(|error| format!("cannot remove the key of {provider}: {error}")),
         _ if keyring::forget(&service(provider), ACCOUNT).await => Ok(()),
         _ => Err(format!(
             "cannot remove the key of {provider} from the system's keyring; try again"

@@ -23,7 +23,6 @@ use rule::{NETWORK, Touch, may_be_short, of_path, of_words};
 
 use crate::agent::event::{About, Offer, PermissionRequest};
 use crate::config::Mode;
-
 use crate::text::shell::{self, Dialect, Words};
 use crate::tools::{CommandLine, Tool, ToolKind, Undo, Withheld};
 use crate::workspace::{Workspace, native};

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use super::programs::{self, Runs, is_language, runs, runs_others};
 use crate::text::lists;
-use crate::text::shell::Dialect;
-use crate::text::shell::{Command, Piece, Redirection, Word, is_shell, program_name as name, read};
+use crate::text::shell::{
+    Command, Dialect, Piece, Redirection, Word, is_shell, program_name as name, read,
+};
 use crate::tools::{CommandLine, Undo};
 
 /// Programs that remove content.
