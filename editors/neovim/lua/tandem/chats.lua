@@ -122,11 +122,22 @@ function M.of_chat(bufnr)
   end)
 end
 
---- The conversation of the current buffer: its own if it is a chat, else the current one of its workspace.
+--- The conversation of a root that this tab page shows, the current one first; else the current one.
+---@param root string
+---@return tandem.Session
+local function here(root)
+  local current = M.get(root)
+  local shown = vim.tbl_map(api.nvim_win_get_buf, api.nvim_tabpage_list_wins(0))
+  return vim.iter({ { current }, M.of_root(root) }):flatten():find(function(session)
+    return vim.list_contains(shown, session.chat.buf)
+  end) or current
+end
+
+--- The conversation of the current buffer: its own if it is a chat, else the one of its workspace that is in view.
 ---@return tandem.Session
 function M.current()
   local bufnr = api.nvim_get_current_buf()
-  return M.of_chat(bufnr) or M.get(client.root(bufnr))
+  return M.of_chat(bufnr) or here(client.root(bufnr))
 end
 
 --- The conversation that a command about changes applies to: the chat of the current buffer, else the one that has the
@@ -161,7 +172,7 @@ function M.at(bufnr)
       best = root
     end
   end
-  return best and by_root[best].current
+  return best and here(best)
 end
 
 ---@param id? string

@@ -192,6 +192,16 @@ local function guard_transcript(buf)
       end
     end,
   })
+  api.nvim_create_autocmd('BufEnter', {
+    buffer = buf,
+    desc = 'tandem: of several chats in view, commands apply to the one entered last',
+    callback = function()
+      local entered = require('tandem.chats').of_chat(buf)
+      if entered then
+        require('tandem.chats').select(entered)
+      end
+    end,
+  })
   api.nvim_create_autocmd({ 'TextChangedI', 'TextChangedP' }, {
     buffer = buf,
     desc = 'tandem: tell the server that typing a prompt has begun',
@@ -399,11 +409,12 @@ function M.shows(buf, row)
   end)
 end
 
---- The window of this tab page that shows another chat: two would leave no room for the code.
+--- The window of this tab page that shows another chat, the current one first: two would leave no room for the code.
 ---@param buf integer
 ---@return integer?
 function M.find_other(buf)
-  return vim.iter(api.nvim_tabpage_list_wins(0)):find(function(win)
+  local wins = { { api.nvim_get_current_win() }, api.nvim_tabpage_list_wins(0) }
+  return vim.iter(wins):flatten():find(function(win)
     local shown = api.nvim_win_get_buf(win)
     return shown ~= buf and vim.bo[shown].filetype == 'tandem'
   end)
