@@ -13,10 +13,21 @@ const INSTRUCTION =
   "Write the message of this commit: a subject of at most 72 characters that says what it does, and only where the reason is not obvious a blank line and a short body. Follow the style of the recent commits.";
 
 /** Of the Git extension's API, version 1. */
-interface Repository {
+interface Change {
+  readonly uri: Uri;
+  readonly status: number;
+}
+export interface Repository {
   readonly rootUri: Uri;
   readonly inputBox: { value: string };
-  readonly state: { readonly indexChanges: readonly unknown[] };
+  /** Which list has new files is up to a setting; older versions have no `untrackedChanges`. */
+  readonly state: {
+    readonly indexChanges: readonly Change[];
+    readonly workingTreeChanges: readonly Change[];
+    readonly untrackedChanges?: readonly Change[];
+  };
+  /** Looks for changes now. */
+  status(): Promise<void>;
   diff(cached?: boolean): Promise<string>;
   log(options: { maxEntries: number }): Promise<readonly { readonly message: string }[]>;
 }
@@ -53,9 +64,13 @@ async function run(server: Server, source: SourceControl | undefined): Promise<v
   }
 }
 
-export async function repositoryOf(source: SourceControl | undefined): Promise<Repository | undefined> {
+export async function openRepositories(): Promise<readonly Repository[]> {
   const git = await extensions.getExtension<Git>("vscode.git")?.activate();
-  const repositories = git?.getAPI(1).repositories ?? [];
+  return git?.getAPI(1).repositories ?? [];
+}
+
+async function repositoryOf(source: SourceControl | undefined): Promise<Repository | undefined> {
+  const repositories = await openRepositories();
   return repositories.find(({ rootUri }) => rootUri.toString() === source?.rootUri?.toString()) ?? repositories[0];
 }
 

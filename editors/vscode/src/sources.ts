@@ -1,11 +1,15 @@
 /** Sources besides files that can be sent with a message: `@terminal` and `@git`. */
+import { posix } from "node:path";
 import { commands, env, l10n, window } from "vscode";
-import { repositoryOf } from "./commit";
+import { openRepositories, type Repository } from "./commit";
 import { type Attachment, textAttachment } from "./context";
 import type { Completion } from "./protocol";
 
 /** The maximum length of one, in characters: the end of a terminal, the beginning of a diff. */
 const MAX = 60_000;
+
+/** Of the Git extension: a file that was never added. */
+const UNTRACKED = 7;
 
 /** How long to wait for the clipboard: in a browser, VS Code first asks for permission. */
 const CLIPBOARD_MS = 5000;
@@ -18,7 +22,7 @@ const SOURCES: Readonly<Record<string, { detail: string; read: () => Promise<Att
 /** The sources that a query after an `@` may mean. */
 export function sourcesFor(query: string): Completion[] {
   const meant = Object.entries(SOURCES).filter(([name]) => name.startsWith(`@${query}`));
-  return meant.map(([insert, { detail }]) => ({ insert, label: insert.slice(1), kind: "selection", detail }));
+  return meant.map(([name, { detail }]) => ({ insert: name.slice(1), label: name.slice(1), kind: "selection", detail }));
 }
 
 /** Those that a message names. One that cannot be read is an error that says why, not a message without it. */
@@ -72,11 +76,22 @@ async function readClipboard(): Promise<string> {
 }
 
 async function gitAttachment(): Promise<Attachment> {
-  const repository = await repositoryOf(undefined);
-  if (repository === undefined) {
+  const repositories = await openRepositories();
+  if (repositories.length === 0) {
     throw new Error(l10n.t("VS Code's Git extension has found no repository here."));
   }
+  const text = (await Promise.all(repositories.map(changesIn))).join("\n\n");
+  const rest = text.length > MAX ? "\n(cut off here: `git diff HEAD` has the rest)" : "";
+  return textAttachment("git", text.slice(0, MAX) + rest);
+}
+
+/** A diff has no new files, so they are named. */
+async function changesIn(repository: Repository): Promise<string> {
+  await repository.status();
+  const { rootUri, state } = repository;
+  const untracked = [...(state.untrackedChanges ?? []), ...state.workingTreeChanges].filter(({ status }) => status === UNTRACKED);
+  const names = untracked.map(({ uri }) => `new file, not added: ${posix.relative(rootUri.path, uri.path)}`);
   const diffs = await Promise.all([repository.diff(true), repository.diff(false)]);
-  const diff = diffs.filter((text) => text.trim() !== "").join("\n") || "(none)";
-  return textAttachment("git", `Changes that are not committed:\n\n${diff.slice(0, MAX)}`);
+  const changes = [names.join("\n"), ...diffs].filter((text) => text.trim() !== "").join("\n\n") || "(none)";
+  return `Changes in ${rootUri.fsPath} that are not committed:\n\n${changes}`;
 }
