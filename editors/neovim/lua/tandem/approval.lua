@@ -72,7 +72,6 @@ end
 --- Shows it in the lower right corner, where it covers only the last lines of what is being edited.
 ---@param request tandem.Request
 local function show_float(request)
-  hide_float()
   if not (buf and api.nvim_buf_is_valid(buf)) then
     buf = api.nvim_create_buf(false, true)
     vim.bo[buf].bufhidden = 'hide'
@@ -80,20 +79,24 @@ local function show_float(request)
   local lines = lines_of(request)
   api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   local width = vim.fn.max(vim.tbl_map(vim.fn.strdisplaywidth, lines))
-  win = api.nvim_open_win(buf, false, {
+  local options = {
     relative = 'editor',
     anchor = 'SE',
     row = vim.o.lines - vim.o.cmdheight - 1,
     col = vim.o.columns,
     width = math.min(width, vim.o.columns - 4),
     height = #lines,
-    style = 'minimal',
     border = 'rounded',
     title = { { ' Allow? ', 'TandemRequest' } },
     focusable = false,
-    noautocmd = true,
     zindex = 60,
-  })
+  }
+  -- Closing it to open another would be an event that shows it again, and so on.
+  if win and api.nvim_win_is_valid(win) and api.nvim_win_get_tabpage(win) == api.nvim_get_current_tabpage() then
+    return api.nvim_win_set_config(win, options)
+  end
+  hide_float()
+  win = api.nvim_open_win(buf, false, vim.tbl_extend('error', options, { style = 'minimal', noautocmd = true }))
   vim.wo[win].winhighlight = 'NormalFloat:Normal,FloatBorder:TandemRequest'
 end
 
@@ -110,22 +113,31 @@ local function look()
   return floats
 end
 
+--- Shows in the buffers what the open request would change there, as wide as their windows are now.
+local function draw_preview()
+  shown.clear_preview()
+  shown.clear_preview = require('tandem.preview').show_call(shown.request.call)
+end
+
 --- Shows a request.
 ---@param request tandem.Request
 ---@param chat integer the buffer that has its answers
 ---@param row fun(): integer the last row of them
 function M.show(request, chat, row)
-  local clear_preview = require('tandem.preview').show_call(request.call)
-  shown = { request = request, chat = chat, row = row, clear_preview = clear_preview, told = false }
+  shown = { request = request, chat = chat, row = row, clear_preview = function() end, told = false }
   if config.get().chat.auto_open and not window.find_other(chat) then
     window.open(chat, false)
   end
+  draw_preview()
   -- Scrolling changes what a window shows, and windows come and go.
   api.nvim_create_autocmd({ 'WinScrolled', 'WinResized', 'WinClosed', 'BufWinEnter', 'TabEnter' }, {
     group = group,
-    desc = 'tandem: show the permission request in a float while no window shows it',
-    callback = vim.schedule_wrap(function()
+    desc = 'tandem: show the permission request in a float while no window shows it, and its change in files opened later',
+    callback = vim.schedule_wrap(function(event)
       if shown and api.nvim_buf_is_loaded(shown.chat) then
+        if event.event == 'WinResized' or event.event == 'BufWinEnter' then
+          draw_preview()
+        end
         look()
       end
     end),
