@@ -132,6 +132,26 @@ function M.test(t, model, setup)
     screen:keys('Escape', 'u', 'Escape')
     screen:stop()
   end)
+
+  t.test('the next edit of several lines is shown line by line, long ones wrapped', function()
+    start(
+      "{ model = 'mine/sweep-next-edit-1.5B', api = 'completions', ['next-edit'] = true }",
+      { 'fn area(side: u32) -> u32 {', '    // a square', '    side * side', '}' }
+    )
+    local long = '\tlet doubled = ' .. ('length + '):rep(8) .. 'last;'
+    suggest('fn area(length: u32) -> u32 {\n    // a square\n' .. long .. '\n    doubled * length\n}\n', true)
+    t.wait('inline completion', function()
+      return screen:lua('return #vim.lsp.get_clients({ bufnr = 0, name = "tandem" }) == 1')
+    end, 20000)
+    screen:keys('gg0f(lcw', 'length')
+    wait_text('doubled * length')
+    local shown = screen:text()
+    t.equal(shown:find('    side %* side *\n        let doubled = [^\n]*\n[^\n]*last; *\n    doubled %* length *\n}') ~= nil, true, shown)
+    screen:keys('Tab')
+    wait_lines({ 'fn area(length: u32) -> u32 {', '    // a square', long, '    doubled * length', '}' })
+    screen:keys('Escape')
+    screen:stop()
+  end)
 end
 
 return M

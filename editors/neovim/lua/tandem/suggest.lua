@@ -39,15 +39,8 @@ end
 local function show(edit)
   next_edit = edit
   local first, last, new = lines_of(edit.change)
-  for row = first, last - 1 do
-    api.nvim_buf_set_extmark(edit.buf, namespace, row, 0, { line_hl_group = 'DiffDelete' })
-  end
-  api.nvim_buf_set_extmark(edit.buf, namespace, math.max(last - 1, 0), 0, {
-    virt_lines_above = last == 0,
-    virt_lines = vim.tbl_map(function(line)
-      return { { line, 'DiffAdd' } }
-    end, new),
-  })
+  require('tandem.window').define_highlights()
+  require('tandem.preview').draw(edit.buf, namespace, { row = first, count = last - first, lines = new })
 end
 
 --- Removes edits from the answers that Neovim would show.
