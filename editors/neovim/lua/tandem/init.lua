@@ -422,6 +422,7 @@ function M.back()
   current:back_to(prompt, function(prompt)
     current.chat.input:give_back(prompt.text, prompt.selection)
     show_chat(current)
+    current.chat:transcript():follow()
   end)
 end
 

@@ -28,7 +28,7 @@ end
 --- Shows a file in the current window, or beside it where its buffer has to stay: the chat, or a changed one ('nohidden').
 ---@param path string
 function M.edit(path)
-  if vim.wo.winfixbuf then
+  if vim.bo.buftype ~= '' or vim.wo.winfixbuf then
     api.nvim_set_current_win(code_window())
   end
   local buf = api.nvim_get_current_buf()

@@ -341,8 +341,8 @@ function Review:toggle()
       local win = api.nvim_get_current_win()
       vim.cmd('botright copen ' .. math.min(#self.changes, 10))
       vim.b.tandem_root = self.session.root -- for the commands that are given in the list
-      -- Vim splits the chat's window when one goes to a change from it.
-      if not vim.wo[win].winfixbuf then
+      -- From the chat, one goes to a change in the list: Vim would split or take its window.
+      if vim.bo[api.nvim_win_get_buf(win)].buftype == '' then
         api.nvim_set_current_win(win)
       end
     else

@@ -351,12 +351,23 @@ local function set_size(win)
   vim.w[win].tandem_size = wanted.width or wanted.height
 end
 
---- Draws what depends on the width of a window.
+---@param win integer
+---@return boolean it is the only one of its tab page
+local function is_alone(win)
+  return vim.iter(api.nvim_tabpage_list_wins(api.nvim_win_get_tabpage(win))):all(function(other)
+    return other == win or api.nvim_win_get_config(other).relative ~= ''
+  end)
+end
+
+--- Draws what depends on the width of a window. What is opened from the chat is opened beside it, unless it is alone.
 ---@param win integer
 local function fit(win)
   local shown = require('tandem.chats').of_chat(api.nvim_win_get_buf(win))
   if shown then
     shown.chat:fit()
+    local is_fixed = not is_alone(win)
+    vim.wo[win][0].winfixbuf = is_fixed
+    vim.wo[win][0][is_beside() and 'winfixwidth' or 'winfixheight'] = is_fixed
   end
 end
 
@@ -429,8 +440,6 @@ local function put(win, buf)
   for option, value in pairs(window_options) do
     vim.wo[win][0][option] = value
   end
-  vim.wo[win][0][is_beside() and 'winfixwidth' or 'winfixheight'] = true
-  vim.wo[win].winfixbuf = true -- what is opened from here is opened beside it
   api.nvim_win_set_cursor(win, { api.nvim_buf_line_count(buf), 0 })
 end
 
@@ -463,10 +472,10 @@ function M.open(buf, focus)
     local other = M.find_other(buf)
     win = other or open_window(buf)
     put(win, buf)
+    fit(win)
     if not other and vim.o.equalalways then -- as `:split` does: the room comes from all windows, not from one
       vim.cmd(is_beside() and 'horizontal wincmd =' or 'vertical wincmd =')
     end
-    fit(win)
     watch_size()
   end
   if focus then
