@@ -336,6 +336,11 @@ function M.test(t, model, use)
     t.equal(lines()[1], 'ONE')
     vim.cmd('Tandem reject all')
     wait_lines(before)
+    vim.cmd('Tandem undo')
+    wait_changes(3)
+    use.wait_chat('restored changes: main.rs, new.rs\n\n') -- nothing redoes it
+    vim.cmd('Tandem reject all')
+    wait_lines(before)
   end)
 
   t.test('rejecting all reverts a turn that a later turn builds on', function()

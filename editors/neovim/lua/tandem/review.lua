@@ -207,9 +207,6 @@ function Review:act(action, selection)
   end)
 end
 
---- Tells in the chat how to revert an undo or a redo. A restore is visible there anyway.
-local way_back = { undo = ':Tandem redo reapplies it', redo = ':Tandem undo undoes it' }
-
 --- Undoes the last turn that has changes, reapplies what the last undo undid, or restores the state before a turn;
 --- reports what was left, and why. One at a time: handling an answer steps through the undo states of a buffer, and the
 --- server would apply the next request to one of them.
@@ -255,8 +252,9 @@ end
 function Review:restored(action, result, callback)
   client.reload(self.session.root, true)
   say(result.message)
-  if way_back[action] then
-    self.session.chat:notice(('%s\n%s'):format(result.message, way_back[action]))
+  if action ~= 'restore' then -- which is visible in the chat anyway
+    local back = action == 'redo' and '\n:Tandem undo undoes it' or result.canRedo and '\n:Tandem redo reapplies it'
+    self.session.chat:notice(result.message .. (back or ''))
   end
   if callback then
     callback()
