@@ -156,6 +156,7 @@ function groups() {
       ["the arrow keys recall earlier prompts", recall],
       ...turnChecks({ ...tools, typed: TYPED }),
       ["a rejected edit changes nothing", rejectEdit],
+      ["an edit at the end of a file is previewed as one change", lastLines],
       ["a command's permission request shows the command, folder, sandbox, network and rule", commandWaits],
       ["one answer allows the rest of a turn", restOfTurn],
       ["Always Allow accepts a wider rule", widerRule],
@@ -427,6 +428,19 @@ async function rejectEdit() {
   await bench.bufferIs(withTyped(SAVED));
 }
 
+/** The line end behind the last line is not an empty line, which could be taken for the new one. */
+async function lastLines() {
+  const edit = { path: FILE, edits: [{ old_text: " EUR`;\n}", new_text: " USD`;\n\n} // in dollars" }] };
+  await model.script([{ call: { id: "call_end", name: "edit_file", arguments: edit } }], [{ text: "Never mind." }]);
+  await bench.say("At the end, too.");
+  const previews = bench.page.locator(".review-widget");
+  await previews.filter({ hasText: "// in dollars" }).waitFor();
+  await exactly(previews, 1);
+  await previews.getByRole("button", { name: /Reject/ }).click();
+  await bench.chat.locator(".answer", { hasText: "Never mind." }).waitFor();
+  await bench.idle();
+}
+
 async function commandWaits() {
   const command = "npm test -- --grep 'empty cart' --retries 2";
   await model.script(
@@ -442,7 +456,9 @@ async function commandWaits() {
     await card.filter({ hasText: part }).waitFor();
   }
   await card.locator(".title", { hasText: /^Allow tandem to run this command\?$/ }).waitFor(); // the command is below, so the title doesn't repeat it
-  await until(card.locator(".title"), (title) => title.clientWidth > document.querySelector("main").clientWidth * 0.8); // a line of its own
+  const inOneLine = (title) => title.clientHeight < 2 * Number.parseFloat(getComputedStyle(title).lineHeight);
+  await until(card.locator(".title"), inOneLine);
+  await until(card.locator(".tool-head"), inOneLine); // with what can be done
   await picture("command", { x: 48, y: 0, width: 440, height: 470 });
   await bench.widenSideBar(180);
   await until(card.locator(".title"), (title) => title.clientWidth > document.querySelector("main").clientWidth * 0.5); // nothing else than its icon is on the line

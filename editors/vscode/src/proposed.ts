@@ -17,7 +17,7 @@ import {
 import type { Conversations } from "./conversations";
 import { isNotebook } from "./notebooks";
 import type { DiffContent } from "./protocol";
-import { asDiff, type Piece, piecesOf } from "./rewrite";
+import { asDiff, type Piece, piecesOf, withoutLastLineEnd } from "./rewrite";
 import { visible } from "./safe";
 
 /** How many hunks of a request, and lines of a hunk, are shown at most; the diff editor has all. */
@@ -65,7 +65,8 @@ export class Proposed implements Disposable {
   private threadsOf(diffs: readonly DiffContent[]): CommentThread[] {
     const hunks = diffs.flatMap(({ path, oldText, newText, _meta }) => {
       const uri = Uri.file(path);
-      const pieces = oldText == null || oldText === "" || isNotebook(uri) ? [] : piecesOf(oldText, newText);
+      const pieces =
+        oldText == null || oldText === "" || isNotebook(uri) ? [] : piecesOf(withoutLastLineEnd(oldText), withoutLastLineEnd(newText));
       const skipped = _meta?.["tandem/skippedLines"] ?? 0;
       return pieces.map((piece) => ({ uri, piece: { ...piece, line: piece.line + skipped } }));
     });

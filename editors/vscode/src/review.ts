@@ -32,6 +32,8 @@ export class Review implements Disposable {
   private readonly files = new Set<string>();
   private readonly changed = new EventEmitter<void>();
   readonly onChange = this.changed.event;
+  /** What an undo would revert, if it is a decision: a turn may have ended since. */
+  private readonly latest = new Map<Session, Reviewed>();
   private timer: NodeJS.Timeout | undefined;
   private readonly subscriptions: Disposable[];
 
@@ -147,6 +149,7 @@ export class Review implements Disposable {
         return false;
       }
       this.listed(session, reviewed.turns);
+      this.latest.set(session, reviewed);
       void this.report(session, params, reviewed);
       return true;
     } catch (error) {
@@ -156,13 +159,24 @@ export class Review implements Disposable {
     }
   }
 
-  /** Reports what was done, and prominently what was not. Rejected changes may be in files that are not open, so it offers to undo the rejection. */
-  private async report(session: Session, { action, hunk }: ReviewParams, { message, left }: Reviewed): Promise<void> {
+  /**
+   * Reports what was done, and prominently what was not. Rejected changes may be in files that are not open, so it offers to undo the rejection. VS Code
+   * keeps this offer, but once something followed an undo would revert that instead.
+   */
+  private async report(session: Session, { action, hunk }: ReviewParams, reviewed: Reviewed): Promise<void> {
+    const { message, left } = reviewed;
     const words = `tandem: ${message ?? ""}`;
     if (action === "reject" && hunk == null) {
       const undo = l10n.t("Undo");
-      if ((await window.showInformationMessage(words, undo)) === undo) {
+      if ((await window.showInformationMessage(words, undo)) !== undo) {
+        return;
+      }
+      if (this.latest.get(session) === reviewed) {
         await this.decide(session, { action: "undo" });
+      } else {
+        void window.showWarningMessage(
+          l10n.t("Not undone: this was not the latest step. Undo Last Turn or Rejection goes back one step at a time."),
+        );
       }
     } else if (left.length > 0) {
       void window.showInformationMessage(words);
@@ -175,6 +189,7 @@ export class Review implements Disposable {
     switch (event.type) {
       case "ended":
       case "takenUp":
+        this.latest.delete(session);
         return void this.refresh(session);
       case "forgotten":
         return this.take(session, []);

@@ -131,6 +131,11 @@ export function undoChecks({ bench, model, picture }) {
     await notice("Restored changes: many/a.ts").waitFor();
     await page.locator(".statusbar-item", { hasText: /tandem: Auto\s*5/ }).waitFor(); // it is listed last, out of view
     changed(MADE);
+    await bench.command("Notifications: Show Notifications"); // the offers are still there, and would now undo the turn
+    await page.locator(".notifications-center .notification-list-item", { hasText: "rejected: many/a.ts" }).getByRole("button", { name: "Undo" }).click();
+    await page.locator(".notifications-toasts, .notifications-center").getByText("Not undone: this was not the latest step").waitFor();
+    changed(MADE);
+    await bench.command("Notifications: Clear All Notifications");
     await bench.command("tandem: Keep All");
     await pane.waitFor({ state: "detached" });
     await bench.setMode("edit");
