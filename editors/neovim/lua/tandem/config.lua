@@ -102,38 +102,6 @@ local schema = {
   },
 }
 
---- How many letters must be changed, added or removed to turn one word into the other (Levenshtein).
----@param from string
----@param to string
----@return integer
-local function distance(from, to)
-  local row = vim.fn.range(0, #to)
-  for i = 1, #from do
-    local diagonal
-    diagonal, row[1] = row[1], i
-    for j = 1, #to do
-      local replaced = diagonal + (from:byte(i) == to:byte(j) and 0 or 1)
-      diagonal, row[j + 1] = row[j + 1], math.min(replaced, row[j] + 1, row[j + 1] + 1)
-    end
-  end
-  return row[#to + 1]
-end
-
---- The key that was probably meant.
----@param key string
----@param keys table<string, any>
----@return string?
-local function nearest(key, keys)
-  local best, best_distance = nil, 3
-  for candidate in vim.spairs(keys) do
-    local changes = distance(key, candidate)
-    if changes < best_distance then
-      best, best_distance = candidate, changes
-    end
-  end
-  return best
-end
-
 ---@param given table
 ---@param keys table<string, table>
 ---@param base table the defaults for these keys
@@ -145,11 +113,9 @@ local function check(given, keys, base, path, problems)
   for key, value in vim.spairs(given) do
     local rule, name = keys[key], path .. '.' .. tostring(key)
     if not rule then
-      local meant = nearest(tostring(key), keys)
-      problems[#problems + 1] = ('%s is not a setting%s'):format(
-        name,
-        meant and (' (did you mean %s?)'):format(meant) or '; see :help tandem-config'
-      )
+      local known = vim.tbl_keys(keys)
+      table.sort(known)
+      problems[#problems + 1] = ('%s is not a setting. Try: %s'):format(name, table.concat(known, ', '))
     elseif rule.keys and type(value) == 'table' then
       result[key] = check(value, rule.keys, base[key], name, problems)
     elseif rule.keys then

@@ -5,6 +5,7 @@ local client = require('tandem.client')
 local marks = require('tandem.marks')
 local position = require('tandem.position')
 local preview = require('tandem.preview')
+local render = require('tandem.render')
 local say = require('tandem.say')
 
 local api = vim.api
@@ -34,12 +35,6 @@ local M = {}
 ---@type table<integer, tandem.Inline> by buffer
 local running = {}
 
----@param text string
----@return string[]
-local function lines_of(text)
-  return text == '' and {} or require('tandem.render').split(text)
-end
-
 ---@param inline tandem.Inline
 ---@param words string
 local function show_hint(inline, words)
@@ -59,7 +54,7 @@ end
 ---@param inline tandem.Inline
 ---@return string[]
 local function so_far(inline)
-  local new = lines_of(inline.text)
+  local new = render.lines(inline.text)
   if not vim.endswith(inline.text, '\n') then
     table.remove(new) -- it may go on
   end
@@ -286,7 +281,7 @@ local function answered(inline, err, result)
     return failed(inline.bufnr, err.message)
   end
   inline.text = result.text
-  inline.hunks = draw(inline, lines_of(inline.text))
+  inline.hunks = draw(inline, render.lines(inline.text))
   if #inline.hunks == 0 then
     say('The model suggested no changes')
   end

@@ -1,6 +1,7 @@
 --- Marks the changes under review in the buffers: signs, and on request the old text above the new.
 --- The extmarks move as the user types, so they hold the current position of each hunk.
 local cells = require('tandem.cells')
+local render = require('tandem.render')
 
 local api = vim.api
 local hunks = api.nvim_create_namespace('tandem.review')
@@ -16,12 +17,6 @@ local M = {}
 function M.loaded(path)
   local bufnr = vim.fn.bufnr('^' .. vim.fn.escape(path, '[]{}*?,\\^$') .. '$')
   return bufnr ~= -1 and api.nvim_buf_is_loaded(bufnr) and bufnr or nil
-end
-
----@param text string
----@return string[]
-local function lines_of(text)
-  return text == '' and {} or vim.split((text:gsub('\r?\n$', '')), '\r?\n')
 end
 
 --- The width in cells of a buffer's narrowest window.
@@ -87,7 +82,7 @@ local function draw(change, bufnr, open)
   local last = math.min(first + change.hunk.new.count, count)
   local removed, beyond = last == first, first == count
   local row = beyond and count - 1 or first
-  local old = open and M.virtual(bufnr, lines_of(change.hunk.oldText), 'TandemReviewDelete') or nil
+  local old = open and M.virtual(bufnr, render.lines(change.hunk.oldText), 'TandemReviewDelete') or nil
   change.mark = place(bufnr, row, {
     end_row = math.max(last, row),
     end_col = 0,

@@ -35,6 +35,13 @@ function M.split(text)
   return vim.split(text, '\n', { plain = true })
 end
 
+--- The lines of a text, none of an empty one.
+---@param text string
+---@return string[]
+function M.lines(text)
+  return text == '' and {} or M.split(text)
+end
+
 ---@param text string
 ---@return string ends with a newline, so that no hunk is about the end of the file
 local function whole_lines(text)

@@ -21,11 +21,10 @@ return function(t, use)
   end)
 
   for problem, given in pairs({
-    ['.permision is not a setting (did you mean permission?)'] = { permision = 'chat' },
-    ['.zzz is not a setting; see :help tandem-config'] = { zzz = 1 },
+    ['.permision is not a setting. Try: chat, cmd, env, icons, init_options, permission, root_markers'] = { permision = 'chat' },
     ['.cmd must be a list of strings that is not empty, not "tandem lsp"'] = { cmd = 'tandem lsp' },
     ['.chat.position must be one of right, left, bottom, top, float, tab, not "up"'] = { chat = { position = 'up' } },
-    ['.chat.sise is not a setting (did you mean size?)'] = { chat = { sise = 3 } },
+    ['.chat.sise is not a setting. Try: auto_open, position, size'] = { chat = { sise = 3 } },
     ['.icons must be a table, not 3'] = { icons = 3 },
     [' must be a table, not "x"'] = 'x',
   }) do
