@@ -369,7 +369,8 @@ t.test('without a model, the question stays and is answered once a model is conf
     'api-key-env = ""',
   }, config)
   model:script({ { text = 'Somebody.' } })
-  send_again()
+  vim.cmd('Tandem ask Anyone?')
+  wait_idle()
   t.contains(chat(), '## You\nAnyone?\n\n## tandem\n\nSomebody.')
   t.equal(session().chat:transcript():input_text(), '')
   t.equal(require('tandem.client').running(folder).id, server, 'no restart')

@@ -229,6 +229,9 @@ function Session:prompt(text, selection)
     self:prompt(text, selection)
   end)
   if not waits then
+    if self.chat.input:written() == text then -- it was given back, and is asked again from elsewhere
+      self.chat:transcript():set_input('')
+    end
     self:send('session/prompt', self.turns:add(text, selection, false))
   end
 end
