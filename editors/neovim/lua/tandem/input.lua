@@ -4,9 +4,14 @@ local history = require('tandem.history')
 
 local api = vim.api
 
+--- How many versions of a draft are kept.
+local KEPT = 100
+
 ---@class tandem.Input
 ---@field private chat tandem.Chat
 ---@field private began? boolean whether there was a draft after the last key
+---@field private drafts string[] the draft after each change
+---@field private at integer the index of what it is now
 ---@field private recalled? { at: integer, written: table<integer, string> } the place in the history of prompts
 local Input = {}
 Input.__index = Input
@@ -16,7 +21,30 @@ local M = {}
 ---@param chat tandem.Chat
 ---@return tandem.Input
 function M.new(chat)
-  return setmetatable({ chat = chat }, Input)
+  return setmetatable({ chat = chat, drafts = { '' }, at = 1 }, Input)
+end
+
+--- After a change, which can be undone. Neovim's own undo forgets it as soon as more of an answer arrives above.
+function Input:changed()
+  local draft = self.chat:transcript():draft()
+  if draft == self.drafts[self.at] then
+    return
+  elseif self.at == KEPT then
+    table.remove(self.drafts, 1)
+    self.at = KEPT - 1
+  end
+  self.at = self.at + 1
+  self.drafts[self.at], self.drafts[self.at + 1] = draft, nil
+end
+
+--- Undoes or redoes a change.
+---@param step -1|1
+function Input:undo(step)
+  local draft = self.drafts[self.at + step]
+  if draft then
+    self.at = self.at + step
+    self.chat:transcript():set_input(draft)
+  end
 end
 
 --- The draft; empty if there is no input.
@@ -40,7 +68,9 @@ function Input:take(use)
   local text = self.chat:transcript()
   local prompt = text:input_text()
   if prompt ~= '' then
+    self:changed()
     text:set_input('')
+    self:changed()
     self.recalled, self.began = nil, nil
     history.add(self.chat.session.root, prompt)
     use(prompt)

@@ -93,7 +93,7 @@ local function asked()
   if not request then
     return nil, 'Nothing to approve right now'
   elseif typed.is_older_than(request.shown_at) then
-    return nil, 'Ignored: typed before the request appeared'
+    return nil, 'Ignored as a stray key: wait a moment, then answer again'
   end
   return request
 end

@@ -270,8 +270,13 @@ function Transcript:input_row()
 end
 
 ---@return string
+function Transcript:draft()
+  return table.concat(api.nvim_buf_get_lines(self.buf, self:input_row(), -1, false), '\n')
+end
+
+---@return string without the blanks around it
 function Transcript:input_text()
-  return vim.trim(table.concat(api.nvim_buf_get_lines(self.buf, self:input_row(), -1, false), '\n'))
+  return vim.trim(self:draft())
 end
 
 --- Gives the input its row again after `dd` on the only one or a backspace on the first; a command that deleted its heading

@@ -150,6 +150,12 @@ local function set_keys(buf)
   map('n', '<C-n>', function()
     session().chat.input:recall(1)
   end, 'next prompt')
+  map('n', 'u', function()
+    session().chat.input:undo(-1)
+  end, 'undo a change of the input')
+  map('n', '<C-r>', function()
+    session().chat.input:undo(1)
+  end, 'redo a change of the input')
   map('n', 'gp', function()
     session().chat.input:paste_image()
   end, 'paste the image in the clipboard')
@@ -214,6 +220,13 @@ local function guard_transcript(buf)
     desc = 'tandem: keep the input below its heading',
     callback = function()
       session().chat.text:repair_input()
+    end,
+  })
+  api.nvim_create_autocmd({ 'TextChanged', 'InsertLeave' }, {
+    buffer = buf,
+    desc = 'tandem: changes of the input can be undone',
+    callback = function()
+      session().chat.input:changed()
     end,
   })
   api.nvim_create_autocmd('ModeChanged', {
