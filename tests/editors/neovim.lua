@@ -247,7 +247,7 @@ t.test('without a visible chat, a float shows the permission request and never t
   t.equal(api.nvim_win_get_config(float).focusable, false)
   t.equal(api.nvim_get_current_buf(), buf)
   local shown = text_of(api.nvim_win_get_buf(float))
-  for _, part in ipairs({ 'Edit main.rs', '\\ty allow', ':Tandem reject reject' }) do
+  for _, part in ipairs({ 'Edit main.rs', '\\ty allow', ' · :Tandem reject' }) do
     t.contains(shown, part)
   end
   vim.cmd('Tandem allow')

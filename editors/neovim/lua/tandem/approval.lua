@@ -56,10 +56,13 @@ end
 ---@param request tandem.Request
 ---@return string[]
 local function lines_of(request)
-  return {
-    ' ' .. cells.cut(title_of(request), math.max(20, vim.o.columns - 12)) .. ' ',
-    (' %s allow   %s reject   %s details '):format(key_for('allow'), key_for('reject'), key_for('chat')),
-  }
+  local room = vim.o.columns - 6
+  local keys = {} ---@type string[]
+  for _, answer in ipairs({ { 'allow', 'allow' }, { 'reject', 'reject' }, { 'chat', 'details' } }) do
+    local key = key_for(answer[1])
+    keys[#keys + 1] = vim.startswith(key, ':Tandem') and key or ('%s %s'):format(key, answer[2])
+  end
+  return { (' %s '):format(cells.cut(title_of(request), room)), (' %s '):format(cells.first(keys, room)) }
 end
 
 local function hide_float()
