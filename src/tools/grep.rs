@@ -123,8 +123,9 @@ fn readings(
     let written = matcher(&pattern, ignore_case);
     let why = match &written {
         Ok(_) => "no match as a regular expression",
-        Err(_) => "not a valid regular expression",
-    };
+        Err(ToolError(why)) => why.lines().next().unwrap_or_default(),
+    }
+    .to_owned();
     let is_text = pattern.lines().count() == 1 && !pattern.contains('\\');
     let others = [
         (pattern.replace(r"\|", "|"), r"with `\|` as `|`"),
@@ -209,7 +210,7 @@ mod tests {
         check(r"a\|b", &["", &format!("{none} with `\\|` as `|`]")]);
         check(r"a \|\| b", &[""]);
         check(r"call\(\)", &[""]);
-        let invalid = "[not a valid regular expression; searched";
+        let invalid = "[the pattern is not a valid regular expression: unclosed group; searched";
         check("f(x", &[&format!("{invalid} for the literal text]")]);
     }
 

@@ -266,6 +266,18 @@ fn body(file: Option<&mut FilePatch>, line: &str, ending: &str) -> Result<(), Pa
 
 fn update(chunks: &mut Vec<Chunk>, line: &str, ending: &str) {
     if let Some(anchor) = line.strip_prefix("@@") {
+        // What git says of a file before its first hunk is none of its lines.
+        let is_said = |line: &Line| match line {
+            Line::Context(text) => !text.starts_with(' '),
+            Line::Removed(text) => text.starts_with("-- "),
+            Line::Added(text) => text.starts_with("++ "),
+        };
+        if let [first] = chunks.as_slice()
+            && first.anchors.is_empty()
+            && first.lines.iter().all(is_said)
+        {
+            chunks.clear();
+        }
         // Some write three.
         let anchor = anchor.trim_start_matches('@').trim_end();
         let anchor = anchor

@@ -64,6 +64,8 @@ fn texts_that_look_like_marks_are_kept() {
 #[test]
 fn variants_of_slips_are_handled() {
     let cases = [
+        variants::trailing(),
+        variants::places(),
         variants::leaks(),
         variants::swallowed(),
         variants::ends(),

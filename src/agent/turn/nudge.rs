@@ -193,9 +193,17 @@ impl State {
         answer.ends_with(['?', '？'])
     }
 
+    /// Whether the answer trails off: what it leads up to, in any language, did not come.
+    fn trails_off(&self) -> bool {
+        let answer = said(self.answer.as_deref()).trim_end();
+        answer.ends_with([':', '：', '…']) || answer.ends_with("...")
+    }
+
     /// Asks the model to continue if its answer is not final; returns whether it did.
     pub async fn nudge(&mut self, reason: Option<Reason>) -> bool {
-        let reason = reason.or_else(|| {
+        let trails_off = self.trails_off() && !self.turn.tools.is_empty();
+        let trails_off = trails_off.then_some(Reason::NoCalls);
+        let reason = reason.or(trails_off).or_else(|| {
             // In plan mode the plan is the answer, so its steps stay open.
             let stays = self.asks_the_person() || self.only_plans();
             self.nudges.open_steps().filter(|_| !stays)

@@ -177,8 +177,15 @@ fn coerce_object(value: &mut Value, schema: &Value) {
     });
     blocks(fields, properties);
     fold_single_item(fields, properties);
+    // Where the text to replace is quoted, numbers of lines only repeat its place.
+    let replaces = ["edits", "old_text"]
+        .iter()
+        .any(|it| properties.contains_key(*it));
     fields.retain(|name, value| {
-        !is_unknown(name) || !foreign::is_comment(name, value) && !foreign::is_nothing(name, value)
+        !is_unknown(name)
+            || !foreign::is_comment(name, value)
+                && !foreign::is_nothing(name, value)
+                && !(replaces && foreign::is_line_number(name, value))
     });
     if properties.contains_key("command") {
         command(fields, properties);
@@ -198,7 +205,8 @@ fn coerce_object(value: &mut Value, schema: &Value) {
 fn is_absent(name: &str, value: &Value, schema: Option<&Value>) -> bool {
     let is_number = schema.is_some_and(|schema| schema["type"] == "integer");
     match value {
-        Value::Null => true,
+        // No text to replace is an empty one, as for a file that does not exist.
+        Value::Null => !means(name, "old_text"),
         Value::String(text) if is_number => {
             ["", "null", "none", "undefined"].contains(&squash(text).as_str())
         }
@@ -232,6 +240,7 @@ fn unpack_text(name: &str, value: &mut Value, schema: &Value) {
         *value = text.clone();
     }
     match &*value {
+        Value::Null if name == "old_text" => *value = "".into(),
         // The whole text is escaped once more: no file is one line that ends with an escape.
         Value::String(text)
             if name == "content"

@@ -75,6 +75,13 @@ pub(super) fn is_comment(name: &str, value: &Value) -> bool {
             .any(|(usual, values)| *usual == name && is_usual(values))
 }
 
+/// Whether an argument is the first or last of some lines.
+pub(super) fn is_line_number(name: &str, value: &Value) -> bool {
+    let (heads, beside) = LAST_LINES;
+    number(value).is_some()
+        && (means(name, "offset") || head(&squash(name), heads, beside).is_some())
+}
+
 /// Whether a value means the same as omitting it.
 pub(super) fn is_nothing(name: &str, value: &Value) -> bool {
     if USUAL.iter().any(|(usual, _)| *usual == squash(name)) && !value.is_null() {

@@ -36,6 +36,82 @@ const CLOSERS: [&str; 18] = [
     "<tool_call|>",
 ];
 
+/// An answer that leads up to a call that does not come, in any language. One that ends a turn does not.
+pub fn trailing() -> Vec<Value> {
+    let said = [
+        "I found it. Now let me fix add()",
+        "Ich ändere jetzt die Zeile",
+        "接下来修改文件",
+        "これから修正します",
+        "Сейчас исправлю функцию",
+        "سأصلح الدالة الآن",
+        "Je corrige la fonction\n\n- `add`",
+    ];
+    let edit =
+        json!({ "path": "src/app.py", "edits": [{ "old_text": "a - b", "new_text": "a + b" }] });
+    let mut cases = Vec::new();
+    for (index, words) in said.into_iter().enumerate() {
+        for (at, end) in [":", "：", "…", "...", ":\n\n"].into_iter().enumerate() {
+            let script = json!([{ "say": format!("{words}{end}") }, { "calls": [["edit_file", edit.to_string()]] }]);
+            cases.push(json!({
+                "id": format!("trailing/{index}-{at}"), "category": "trailing", "workspace": { "src/app.py": APP },
+                "turns": [{ "prompt": "Fix add().", "script": script }],
+                "expect": { "requests": [3, 3], "ran": [1, 1], "files": { "src/app.py": FIXED } },
+            }));
+        }
+        let whole = format!("{words}: `a + b`.");
+        cases.push(json!({
+            "id": format!("trailing/{index}-whole"), "category": "trailing", "workspace": { "src/app.py": APP },
+            "turns": [{ "prompt": "How would you fix add()?", "script": [{ "say": whole }] }],
+            "expect": { "requests": [1, 1], "files": { "src/app.py": APP } },
+        }));
+    }
+    cases
+}
+
+/// Numbers of lines beside the text to replace, and no text to replace in a new file.
+pub fn places() -> Vec<Value> {
+    let edit = json!({ "path": "src/app.py", "old_text": "a - b", "new_text": "a + b" });
+    let mut cases = Vec::new();
+    for (first, last) in [
+        ("StartLine", "EndLine"),
+        ("start_line", "end_line"),
+        ("line", "last_line"),
+        ("firstLine", "to"),
+    ] {
+        for value in [json!(2), json!("2")] {
+            let mut edit = edit.clone();
+            edit[first] = value.clone();
+            edit[last] = value.clone();
+            let expect = json!({ "ran": [1, 1], "files": { "src/app.py": FIXED } });
+            let mut inner = edit.clone();
+            inner.as_object_mut().expect("an edit").remove("path");
+            let nested = json!({ "path": "src/app.py", "edits": [inner] });
+            for (id, arguments) in [("flat", edit), ("nested", nested)] {
+                let id = format!("{first}-{id}-{}", value.is_string());
+                cases.push(case(
+                    "places",
+                    &id,
+                    ("edit_file", &arguments.to_string()),
+                    &expect,
+                ));
+            }
+        }
+    }
+    for old in ["old_text", "old_string", "oldString", "search"] {
+        let mut edit = json!({ "path": "n.py", "new_text": "x = 1\n" });
+        edit[old] = Value::Null;
+        let expect = json!({ "ran": [1, 1], "files": { "n.py": "x = 1\n" } });
+        cases.push(case(
+            "places",
+            old,
+            ("edit_file", &edit.to_string()),
+            &expect,
+        ));
+    }
+    cases
+}
+
 /// Marks at the end of text that is written, edited or run.
 pub fn leaks() -> Vec<Value> {
     let mut cases = Vec::new();
@@ -608,6 +684,8 @@ pub fn patches() -> Vec<Value> {
         format!("  {patch}"),
         patch.replace("return a - b\n", "return a - b\n\\ No newline at end of file\n"),
         patch.replace("\n*** End", "\n\\ Kein Zeilenumbruch am Dateiende.\n*** End"),
+        patch.replace("@@ def", "index 27db863..eea102d 100644\n@@ def"),
+        patch.replace("@@ def", "--- a/src/app.py\n+++ b/src/app.py\n@@ def"),
         patch.replace("-    return", "-2\t    return").replace("+    return", "+2\t    return"),
         patch.replace("-    return", "-   2→    return").replace("+    return", "+   2→    return"),
     ];
