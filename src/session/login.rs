@@ -37,6 +37,13 @@ impl Candidate {
     /// Something cannot be stored; the text says what to do.
     pub async fn save(&self, settings: &Settings, chosen: &Provider) -> Result<LoggedIn, String> {
         let table = |option| ["providers", self.provider.as_str(), option];
+        let model = toml::Value::from(chosen.name());
+        let with_model = |text: &str| edit::with(text, &["model"], Some(&model));
+        // No key is stored that the configuration could not name.
+        let trial = |text: String| {
+            edit::with(&with_model(&text)?, &table(BY_COMMAND), Some(&"".into())).map(|_| text)
+        };
+        change_configuration(settings, trial).await?;
         let mut changes = Vec::new();
         let mut place = None;
         if let Some(key) = &self.key {
@@ -52,9 +59,8 @@ impl Candidate {
         if let Some(url) = &self.base_url {
             changes.push((table("base-url"), Some(url.as_str().into())));
         }
-        let model = toml::Value::from(chosen.name());
         let write = |text: String| {
-            let text = edit::with(&text, &["model"], Some(&model))?;
+            let text = with_model(&text)?;
             let set = |text: String, (key, value): &([&str; 3], Option<toml::Value>)| {
                 edit::with(&text, key, value.as_ref())
             };
@@ -172,14 +178,12 @@ fn service(provider: &str) -> String {
 
 /// The file for a key, where there is no keyring. Commands of the model cannot see the state directory.
 fn key_file(settings: &Settings, provider: &str) -> Option<PathBuf> {
-    let safe = |c: char| {
-        if c.is_ascii_alphanumeric() || c == '-' {
-            c
-        } else {
-            '_'
-        }
+    // Two providers never share a file.
+    let safe = |byte: u8| match char::from(byte) {
+        c if c.is_ascii_alphanumeric() || c == '-' => c.to_string(),
+        _ => format!("_{byte:02x}"),
     };
-    let name: String = provider.chars().map(safe).collect();
+    let name: String = provider.bytes().map(safe).collect();
     Some(settings.state_dir.as_ref()?.join("keys").join(name))
 }
 

@@ -272,3 +272,40 @@ fn a_key_goes_to_the_keyring_where_there_is_one() {
     assert!(program.ends().success());
     client.finish();
 }
+
+#[test]
+fn keys_of_providers_with_similar_names_are_kept_apart() {
+    let world = World::new(json!([]));
+    provider(&world);
+    let config = world.read(".home/config.toml");
+    let named = |name: &str| config.replace("[providers.work]", &format!("[providers.{name}]"));
+    let both = named("\"my.work\"") + &named("my_work");
+    world.write(".home/config.toml", &both);
+    for name in ["my.work", "my_work"] {
+        let output = dialog(&world, &["login", name], &[KEY, "2"]);
+        assert_eq!(output.code, Some(0), "{output:?}");
+    }
+    assert_eq!(with_the_key(&world.home()).len(), 2);
+    let output = finish(&mut tandem(&world, &["logout", "my.work"]));
+    assert_eq!(output.code, Some(0), "{output:?}");
+    let answer = finish(&mut tandem(&world, &["run", "hi"]));
+    assert_eq!(answer.stdout, "ready\n", "{}", answer.stderr);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_changed_leaves_no_key_behind() {
+    let world = World::new(json!([]));
+    provider(&world);
+    let config = world.read(".home/config.toml");
+    let url = config.split('"').nth(1).unwrap();
+    let inline = format!("providers = {{ work = {{ base-url = {url:?} }} }}\n");
+    world.write(".home/config.toml", &inline);
+    let output = dialog(&world, &["login", "work"], &[KEY, "2"]);
+    assert_eq!(output.code, Some(1), "{output:?}");
+    assert!(
+        output.stderr.contains("cannot be changed by a program"),
+        "{output:?}"
+    );
+    assert_eq!(world.read(".home/config.toml"), inline);
+    assert!(with_the_key(&world.home()).is_empty());
+}
