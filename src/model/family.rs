@@ -112,6 +112,11 @@ impl Known {
             .is_none_or(|version| order(version) >= order((major, minor)))
     }
 
+    /// Whether its name has a number: a deployment may be called anything.
+    pub(super) fn has_version(self) -> bool {
+        self.version.is_some()
+    }
+
     /// Additional instructions for models of this family.
     pub(super) fn habit(self) -> Option<&'static str> {
         match self.family {

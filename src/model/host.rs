@@ -158,7 +158,8 @@ impl Endpoint {
     /// keep the reasoning of earlier turns if asked to.
     pub(super) fn knows_cache_writes(&self) -> bool {
         let known = self.known();
-        self.api == Api::Responses && known.family == Family::Gpt && known.at_least(5, 6)
+        let is_new = known.has_version() && known.at_least(5, 6);
+        self.api == Api::Responses && known.family == Family::Gpt && is_new
     }
 
     /// How long OpenAI keeps the cache of older models, if it takes that.

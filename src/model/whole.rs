@@ -52,18 +52,13 @@ fn responses(answer: &Value) -> Option<Vec<Value>> {
 }
 
 fn messages(answer: &Value) -> Option<Vec<Value>> {
-    let content = answer["content"].as_array()?;
-    let mut events =
-        vec![json!({ "type": "message_start", "message": { "usage": answer["usage"] } })];
-    for (index, block) in content.iter().enumerate() {
-        events
-            .push(json!({ "type": "content_block_start", "index": index, "content_block": block }));
-        events.push(json!({ "type": "content_block_stop", "index": index }));
-    }
+    answer["content"].as_array()?;
     let reason = answer["stop_reason"].as_str().unwrap_or("end_turn");
-    events.push(json!({ "type": "message_delta", "delta": { "stop_reason": reason }, "usage": answer["usage"] }));
-    events.push(json!({ "type": "message_stop" }));
-    Some(events)
+    Some(vec![
+        json!({ "type": "message_start", "message": answer }),
+        json!({ "type": "message_delta", "delta": { "stop_reason": reason } }),
+        json!({ "type": "message_stop" }),
+    ])
 }
 
 #[cfg(test)]

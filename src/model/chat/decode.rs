@@ -190,15 +190,15 @@ impl Decoder {
         if chunk.error.or(message).is_some_and(is_error) {
             return Err(fault::in_stream(data));
         }
-        for choice in chunk.choices.into_iter().flatten() {
-            if choice.index.0.unwrap_or(0) == 0 {
-                self.choice(choice, out)?;
-            }
-        }
+        let mut choices = chunk.choices.into_iter().flatten();
+        let ended = choices.try_for_each(|choice| match choice.index.0 {
+            None | Some(0) => self.choice(choice, out),
+            Some(_) => Ok(()),
+        });
         for usage in [chunk.usage, chunk.x_groq].into_iter().flatten() {
             report(usage, out);
         }
-        Ok(())
+        ended
     }
 
     fn choice(&mut self, choice: Choice<'_>, out: &mut Batch) -> Result<(), Failure> {

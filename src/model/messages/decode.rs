@@ -231,7 +231,7 @@ impl Decoder {
     fn stop(&mut self, index: Option<i64>, out: &mut Batch) {
         match self.blocks.remove(&index) {
             Some(Block::Text(text)) => self.ended.push(json!({ "type": "text", "text": text })),
-            Some(Block::Thinking { text, signature }) if !signature.is_empty() => {
+            Some(Block::Thinking { text, signature }) => {
                 self.ended
                     .push(json!({ "type": "thinking", "thinking": text, "signature": signature }));
             }
@@ -251,7 +251,7 @@ impl Decoder {
                 }
                 self.ended.push(block);
             }
-            Some(Block::Thinking { .. }) | None => {}
+            None => {}
         }
     }
 
@@ -281,7 +281,7 @@ impl Decoder {
         if !usage.is_object() {
             return;
         }
-        let tokens = &mut self.tokens;
+        let (before, tokens) = (self.tokens, &mut self.tokens);
         for (number, pointer) in [
             (&mut tokens.input, "/input_tokens"),
             (&mut tokens.cached, "/cache_read_input_tokens"),
@@ -294,9 +294,15 @@ impl Decoder {
         ] {
             *number = usage.pointer(pointer).and_then(count).unwrap_or(*number);
         }
+        let input = |tokens: &Usage| tokens.input + tokens.cached + tokens.written;
+        if input(tokens) == 0 {
+            // Some hosts report the input at the start, and none at the end.
+            (tokens.input, tokens.cached, tokens.written) =
+                (before.input, before.cached, before.written);
+        }
         tokens.cost = usage["cost"].as_f64().or(tokens.cost);
         out.push(ModelEvent::Usage(Usage {
-            input: tokens.input + tokens.cached + tokens.written,
+            input: input(tokens),
             ..*tokens
         }));
     }

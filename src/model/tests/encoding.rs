@@ -230,6 +230,16 @@ fn messages() {
 }
 
 #[test]
+fn only_models_whose_version_is_known_get_cache_breakpoints() {
+    for (model, expected) in [("gpt-6-sol", true), ("gpt-prod", false)] {
+        let provider = Provider::http(Endpoint::new("azure", Api::Responses, "", model));
+        let preamble = provider.preamble(&instructions());
+        let opening = String::from_utf8_lossy(&preamble.bytes);
+        assert_eq!(opening.contains("prompt_cache_breakpoint"), expected);
+    }
+}
+
+#[test]
 fn a_message_without_content_leaves_no_gap() {
     let nothing = Message::Assistant(AssistantMessage {
         text: " \n".into(),
