@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::Subcommand;
 
 use crate::config::{self, Environment, Settings};
-use crate::domain::{Endpoint, Key, without_password};
+use crate::domain::{Endpoint, Key};
 use crate::session::rule_problems;
 
 /// What `tandem config` does.
@@ -94,7 +94,7 @@ fn show_model(model: &Endpoint, out: &mut dyn Write) -> anyhow::Result<()> {
         out,
         "# model: {} at {} ({api})",
         model.name(),
-        without_password(&model.base_url)
+        model.address()
     )?;
     match &model.key {
         Key::Variable { .. } => writeln!(out, "# key: *** ({})", model.key)?,

@@ -289,10 +289,9 @@ async fn model(settings: &Settings, report: &mut Report) -> io::Result<()> {
             return report.add(Finding::bad("model", found, advice.trim()));
         }
     };
-    let address = &provider.endpoint().base_url;
     report.add(Finding::good(
         "model",
-        format!("{} at {address}: {why}", provider.name()),
+        format!("{}: {why}", provider.place()),
     ))?;
     report.add(Finding::good(
         "API",

@@ -116,7 +116,8 @@ pub struct LimitOptions {
     pub connect_timeout: Option<NonZeroU64>,
     /// Timeout in seconds for the first byte of a response; by default 300, and no limit for a local server.
     pub first_byte_timeout: Option<NonZeroU64>,
-    /// How long a response may stall before the request is aborted, in seconds.
+    /// How long a response may stall before the request is aborted, in seconds; while the model thinks,
+    /// `first-byte-timeout` if that is longer.
     pub idle_timeout: Option<NonZeroU64>,
 }
 

@@ -76,6 +76,11 @@ impl Endpoint {
         format!("{}/{}", self.provider, self.model)
     }
 
+    /// The base URL for people, without a password.
+    pub fn address(&self) -> String {
+        without_password(&self.base_url)
+    }
+
     /// Whether it is on this machine.
     pub fn is_local(&self) -> bool {
         is_local(&self.base_url)

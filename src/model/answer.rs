@@ -8,6 +8,9 @@ use secrecy::SecretString;
 
 use super::Failure;
 
+/// A larger answer is an error, in bytes.
+pub(super) const LARGEST: usize = 32 << 20;
+
 /// The head of an answer, and its body as it arrives. Once the body has ended, it stays so. Dropping it closes the
 /// connection.
 pub(super) struct Answer {

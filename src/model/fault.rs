@@ -10,6 +10,7 @@ use std::time::Duration;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
+use super::answer::LARGEST;
 use super::{Endpoint, ErrorCode, Failure};
 pub(super) use remedy::Remedy;
 use words::Words;
@@ -120,6 +121,17 @@ pub(super) fn invalid(what: &impl Display) -> Failure {
     Failure::new(ErrorCode::InvalidRequest, what.to_string())
 }
 
+/// An answer of more than [`LARGEST`] bytes.
+pub(super) fn too_large() -> Failure {
+    let largest = LARGEST >> 20;
+    invalid(&format!("the answer is larger than {largest} MiB"))
+}
+
+/// How long the provider asks to wait, if it says so in a body or message.
+pub(super) fn wait(body: &str) -> Option<Duration> {
+    words::read(body).wait
+}
+
 /// A document instead of a stream: often an error with status 200.
 pub(super) fn no_stream(endpoint: &Endpoint, body: &str) -> Failure {
     let value = serde_json::from_str::<Value>(body).unwrap_or_default();
@@ -132,11 +144,9 @@ pub(super) fn no_stream(endpoint: &Endpoint, body: &str) -> Failure {
         "a document"
     };
     let said = words::read(body).message;
-    let Endpoint {
-        provider, base_url, ..
-    } = endpoint;
+    let (provider, address) = (&endpoint.provider, endpoint.address());
     invalid(&format!(
-        "{provider} answered with {what} instead of a stream: {said} — check base-url ({base_url})"
+        "{provider} answered with {what} instead of a stream: {said} — check base-url ({address})"
     ))
 }
 
@@ -152,9 +162,7 @@ pub(super) fn without_key(key: Option<&SecretString>, mut error: Failure) -> Fai
 
 /// An endpoint that cannot be reached.
 pub(super) fn network(endpoint: &Endpoint, why: &str) -> Failure {
-    let Endpoint {
-        provider, base_url, ..
-    } = endpoint;
+    let (provider, address) = (&endpoint.provider, endpoint.address());
     let proxy = match &endpoint.proxy {
         Some(proxy) if !endpoint.is_plain_loopback() => {
             format!(", and the proxy {proxy}; {PROXY}")
@@ -162,7 +170,7 @@ pub(super) fn network(endpoint: &Endpoint, why: &str) -> Failure {
         _ => String::new(),
     };
     let way = format!("check that it runs and that base-url is right{proxy}");
-    let message = format!("cannot reach {provider} at {base_url}: {why}{WAY}{way}");
+    let message = format!("cannot reach {provider} at {address}: {why}{WAY}{way}");
     Failure::passing(ErrorCode::Network, message)
 }
 
@@ -179,11 +187,9 @@ pub(super) fn timeout(endpoint: &Endpoint, what: &str, limit: Duration) -> Failu
 /// What to do, as the end of a message.
 fn way_out(endpoint: &Endpoint, status: Option<u16>, words: &Words) -> String {
     let Endpoint {
-        provider,
-        model,
-        base_url,
-        ..
+        provider, model, ..
     } = endpoint;
+    let address = endpoint.address();
     let way = match (status.unwrap_or_default(), kind::code(status, words)) {
         (_, ErrorCode::ContextOverflow) => {
             "the session is longer than the model's context window".to_owned()
@@ -203,10 +209,10 @@ fn way_out(endpoint: &Endpoint, status: Option<u16>, words: &Words) -> String {
             )
         }
         (404, _) if model == "?" => {
-            format!("check the base URL ({base_url}), which ends in /v1 for most servers")
+            format!("check the base URL ({address}), which ends in /v1 for most servers")
         }
         (404, _) => format!(
-            "check the model's name ({model}) and the base URL ({base_url}); `tandem models` lists the available models"
+            "check the model's name ({model}) and the base URL ({address}); `tandem models` lists the available models"
         ),
         (407, _) => PROXY.to_owned(),
         (413, _) => {

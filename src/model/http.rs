@@ -10,23 +10,23 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt};
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Client, NoProxy, Response, StatusCode, redirect};
+use reqwest::{Client, NoProxy, RequestBuilder, Response, StatusCode, redirect};
 use rustls::CertificateError;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
 
-use super::answer::Answer;
+use super::answer::{Answer, LARGEST};
 use super::gather::gather;
-use super::{Api, Endpoint, ErrorCode, Failure, Key, date, editor, fault, key};
+use super::{Api, Endpoint, Failure, Key, date, editor, fault, key};
 use crate::domain::{Proxy, is_loopback, same_origin};
 
 /// The client of one endpoint.
 #[derive(Debug, Default)]
 pub(super) struct Http {
     client: OnceLock<Client>,
-    /// The output of the key program; dropped when the key is refused, because such keys expire.
+    /// The output of the key program.
     printed: Mutex<Option<SecretString>>,
 }
 
@@ -47,26 +47,46 @@ impl Http {
             return Ok(editor::answer(editor, &body));
         }
         let url = url(endpoint, path(endpoint.api).split('/'))?;
-        let key = self.key(endpoint).await?;
-        let mut headers = headers(endpoint, &url, key.as_ref())?;
+        let mut request = self.client(endpoint)?.post(url.clone()).body(body);
         if let Some(name) = endpoint.conversation_header()
             && let Ok(value) = HeaderValue::try_from(conversation)
             && !conversation.is_empty()
         {
-            headers.insert(name, value);
+            request = request.header(name, value);
         }
-        let request = self.client(endpoint)?.post(url).headers(headers).body(body);
-        let response = request
-            .send()
-            .await
-            .map_err(|error| broken(endpoint, error))?;
-        if response.status() == StatusCode::UNAUTHORIZED {
-            self.printed.lock().await.take();
+        self.answer(endpoint, &url, request).await
+    }
+
+    /// The answer to a request with the endpoint's key and headers. A key that a program has printed may have expired: if
+    /// it is refused and the program prints another one, the request is sent again with that.
+    async fn answer(
+        &self,
+        endpoint: &Endpoint,
+        url: &Url,
+        request: RequestBuilder,
+    ) -> Result<Answer, Failure> {
+        let send = async |key: Option<SecretString>| {
+            let request = request.try_clone().expect("its body is in memory");
+            let response = request
+                .headers(headers(endpoint, url, key.as_ref())?)
+                .send();
+            let response = response.await.map_err(|error| broken(endpoint, error))?;
+            Ok::<_, Failure>(Answer {
+                key,
+                ..answer(response)
+            })
+        };
+        let key = self.key(endpoint, None).await?;
+        let first = send(key.clone()).await?;
+        if first.status != StatusCode::UNAUTHORIZED {
+            return Ok(first);
         }
-        Ok(Answer {
-            key,
-            ..answer(response)
-        })
+        let another = self.key(endpoint, key.as_ref()).await?;
+        let text = |key: &Option<SecretString>| Some(key.as_ref()?.expose_secret().to_owned());
+        if text(&another) == text(&key) {
+            return Ok(first);
+        }
+        send(another).await
     }
 
     /// Gets a JSON document: of the API, or of the whole server where the path begins with a slash.
@@ -100,27 +120,25 @@ impl Http {
             // Otherwise the list comes in pages of twenty.
             url.set_query(Some("limit=1000"));
         }
-        let key = self.key(endpoint).await?;
-        let headers = headers(endpoint, &url, key.as_ref())?;
         let client = self.client(endpoint)?;
         let request = match body {
-            Some(body) => client.post(url).body(body.to_string()),
-            None => client.get(url),
+            Some(body) => client.post(url.clone()).body(body.to_string()),
+            None => client.get(url.clone()),
         };
-        let request = request.headers(headers).timeout(TIMEOUT);
-        let response = request
-            .send()
-            .await
-            .map_err(|error| broken(endpoint, error))?;
-        let status = response.status();
-        let body = response
-            .text()
-            .await
-            .map_err(|error| broken(endpoint, error))?;
-        if !status.is_success() {
+        let request = request.timeout(TIMEOUT);
+        let mut answer = self.answer(endpoint, &url, request).await?;
+        let mut body = Vec::new();
+        while let Some(bytes) = answer.body.next().await {
+            body.extend_from_slice(&bytes?);
+            if body.len() > LARGEST {
+                return Err(fault::too_large());
+            }
+        }
+        let body = String::from_utf8_lossy(&body);
+        if !(200..300).contains(&answer.status) {
             return Err(fault::without_key(
-                key.as_ref(),
-                fault::of_status(endpoint, status.as_u16(), &body),
+                answer.key.as_ref(),
+                fault::of_status(endpoint, answer.status, &body),
             ));
         }
         serde_json::from_str(&body).map_err(|_| fault::no_stream(endpoint, &body))
@@ -145,13 +163,19 @@ impl Http {
         }
     }
 
-    async fn key(&self, endpoint: &Endpoint) -> Result<Option<SecretString>, Failure> {
+    /// The key, unless its program can print another one than the one that was refused.
+    async fn key(
+        &self,
+        endpoint: &Endpoint,
+        refused: Option<&SecretString>,
+    ) -> Result<Option<SecretString>, Failure> {
         match &endpoint.key {
             Key::None | Key::Missing { .. } => Ok(None),
             Key::Value(key) | Key::Variable { value: key, .. } => Ok(Some(key.clone())),
             Key::Command(command) => {
                 let mut printed = self.printed.lock().await;
-                if printed.is_none() {
+                let refused = refused.map(ExposeSecret::expose_secret);
+                if printed.as_ref().map(ExposeSecret::expose_secret) == refused {
                     *printed = Some(key::run(command).await?);
                 }
                 Ok(printed.clone())
@@ -252,7 +276,8 @@ fn headers(
         if url.scheme() == "http" && !is_loopback(url) {
             return Err(fault::invalid(&format!(
                 "the key for {} would be sent unencrypted to {}: use https, or remove the key",
-                endpoint.provider, endpoint.base_url
+                endpoint.provider,
+                endpoint.address()
             )));
         }
         let (name, value) = match endpoint.api {
@@ -330,19 +355,12 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 
 fn broken(endpoint: &Endpoint, error: reqwest::Error) -> Failure {
     let error = error.without_url();
-    if error.is_timeout() {
-        return Failure {
-            code: ErrorCode::Network,
-            ..fault::network(
-                endpoint,
-                &format!(
-                    "no connection within {} s",
-                    endpoint.limits.connect.as_secs_f32()
-                ),
-            )
-        };
-    }
-    let mut why = innermost(&error);
+    let mut why = if error.is_timeout() && error.is_connect() {
+        let limit = endpoint.limits.connect.as_secs_f32();
+        format!("no connection within {limit} s")
+    } else {
+        innermost(&error)
+    };
     if unknown_authority(&error) {
         why += " — the certificate was signed by an unknown authority; if you trust it, set ca-file to its PEM file in the provider's section of config.toml";
     }

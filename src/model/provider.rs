@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, stream};
 use tokio::time::timeout;
 
 use super::connection::Connection;
@@ -90,7 +90,7 @@ impl Provider {
 
     /// The model and its server: what one server refuses says nothing about another with the same name.
     pub fn place(&self) -> String {
-        format!("{} at {}", self.name(), self.0.endpoint.base_url)
+        format!("{} at {}", self.name(), self.0.endpoint.address())
     }
 
     /// The API.
@@ -151,13 +151,34 @@ impl Provider {
         silence::with_notices(events, self.0.endpoint.provider.clone())
     }
 
-    /// Sends a single request outside any session.
+    /// Sends a single request outside any session; again, if the server asks for another API.
     pub fn ask(&self, instructions: &Instructions, question: String) -> ModelStream {
-        self.stream(ModelRequest {
-            preamble: self.preamble(instructions),
-            messages: vec![self.encode(&Message::text(question))],
-            may_call: true,
-        })
+        let instructions = instructions.clone();
+        let question = Message::text(question);
+        let ask = move |provider: &Self| {
+            provider.stream(ModelRequest {
+                preamble: provider.preamble(&instructions),
+                messages: vec![provider.encode(&question)],
+                may_call: true,
+            })
+        };
+        let provider = self.switched().unwrap_or_else(|| self.clone());
+        let stream = ask(&provider);
+        stream::unfold(
+            (provider, stream, ask),
+            |(mut provider, mut stream, ask)| async move {
+                let mut event = stream.next().await?;
+                if event.is_err()
+                    && let Some(switched) = provider.switched()
+                {
+                    provider = switched;
+                    stream = ask(&provider);
+                    event = stream.next().await?;
+                }
+                Some((event, (provider, stream, ask)))
+            },
+        )
+        .boxed()
     }
 
     /// The models the endpoint offers.

@@ -12,14 +12,14 @@ use futures_util::{StreamExt, stream};
 use secrecy::SecretString;
 use tokio::time::timeout;
 
-use super::answer::Answer;
+use super::answer::{Answer, LARGEST};
 use super::batch::Batch;
 use super::connection::Connection;
 use super::decoder::StreamDecoder;
 use super::fault::Remedy;
 use super::{
-    Endpoint, ErrorCode, Failure, Finish, ModelEvent, ModelStream, Preamble, body, catalog, fault,
-    whole,
+    Endpoint, ErrorCode, Failure, Finish, ModelEvent, ModelStream, Preamble, TimeLimits, body,
+    catalog, fault, whole,
 };
 
 /// The maximum number of attempts for one answer.
@@ -30,8 +30,6 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// While the person's own server loads its model: the wait between attempts, and their maximum number.
 const LOADING_WAIT: Duration = Duration::from_secs(2);
 const LOADING_TRIES: u32 = 300;
-/// A larger answer is an error, in bytes.
-const LARGEST: usize = 32 << 20;
 /// Error pages are read up to this size, in bytes.
 const LARGEST_ERROR: usize = 64 << 10;
 /// How long a failed request waits for the names of similar models.
@@ -53,6 +51,7 @@ pub(super) fn stream(provider: Arc<Connection>, body: Bytes, preamble: &Preamble
         loading: 0,
         waited: Duration::ZERO,
         output: false,
+        writes: false,
         size: 0,
     };
     stream::unfold(Box::new(request), |mut request| async move {
@@ -81,6 +80,8 @@ struct Request {
     waited: Duration,
     /// Whether part of the answer was delivered.
     output: bool,
+    /// Whether text or a call is arriving, rather than thoughts.
+    writes: bool,
     size: usize,
 }
 
@@ -127,15 +128,20 @@ impl Request {
             event,
             ModelEvent::Usage(_) | ModelEvent::Notice(_) | ModelEvent::Finish(Finish::Broken(_))
         );
+        self.writes = match event {
+            ModelEvent::Text(_)
+            | ModelEvent::Refusal(_)
+            | ModelEvent::CallStart { .. }
+            | ModelEvent::CallDelta { .. } => true,
+            ModelEvent::Usage(_) | ModelEvent::Notice(_) => self.writes,
+            _ => false,
+        };
         self.size += size(&event);
         if self.size > LARGEST {
             self.phase = Phase::Over;
             self.batch = Batch::default();
             self.failed = None;
-            return Err(fault::invalid(&format!(
-                "the answer is larger than {} MiB",
-                LARGEST >> 20
-            )));
+            return Err(fault::too_large());
         }
         Ok(event)
     }
@@ -143,7 +149,7 @@ impl Request {
     /// Announces another attempt, or gives up. While a model loads, only the first attempt is announced.
     fn again(&mut self, error: Failure) -> Option<Result<ModelEvent, Failure>> {
         self.phase = Phase::Over;
-        let asked = self.asked.take();
+        let asked = self.asked.take().or_else(|| fault::wait(&error.message));
         let is_loading = error.status == Some(503)
             && self.provider.endpoint.is_own_server()
             && error.message.to_ascii_lowercase().contains("loading");
@@ -243,6 +249,7 @@ impl Request {
         let status = answer.status;
         self.asked = answer.retry_after;
         let said = text(endpoint, answer, Vec::new(), LARGEST_ERROR).await;
+        self.asked = self.asked.or_else(|| fault::wait(&said));
         if self.adapt(status, &said) {
             return;
         }
@@ -270,28 +277,35 @@ impl Request {
             endpoint, learned, ..
         } = &*provider;
         let (name, model) = (&endpoint.provider, &endpoint.model);
-        let (notice, send_again) = match fault::remedy(endpoint, status, said, &self.body) {
-            Some(Remedy::Without(path)) if learned.refuse(&path) => (
-                format!(
-                    "{name} does not accept `{path}` for {model}; omitting it for the rest of this session"
-                ),
-                true,
-            ),
-            Some(Remedy::Forget) if learned.forget(&self.conversation, &self.body) => (
-                format!(
+        let remedy = fault::remedy(endpoint, status, said, &self.body);
+        let send_again = !matches!(remedy, Some(Remedy::Dialect(_)));
+        let notice = match remedy {
+            Some(Remedy::Without(path)) => {
+                let body = body::without(&self.body, std::slice::from_ref(&path));
+                if body.len() == self.body.len() {
+                    return false;
+                }
+                self.body = body.into();
+                // Another request may have been refused for it at the same time.
+                learned.refuse(&path).then(|| {
+                    format!(
+                        "{name} does not accept `{path}` for {model}; omitting it for the rest of this session"
+                    )
+                })
+            }
+            Some(Remedy::Forget) if learned.forget(&self.conversation, &self.body) => {
+                Some(format!(
                     "{name} rejects the earlier reasoning of {model}, because the messages before it have changed; omitting it"
-                ),
-                true,
-            ),
-            Some(Remedy::Dialect(api)) if learned.switch(api) => (
-                format!(
-                    "{name} expects the `{api}` API for {model}; using it for the rest of this session"
-                ),
-                false,
-            ),
+                ))
+            }
+            Some(Remedy::Dialect(api)) if learned.switch(api) => Some(format!(
+                "{name} expects the `{api}` API for {model}; using it for the rest of this session"
+            )),
             _ => return false,
         };
-        self.batch.push(ModelEvent::Notice(notice));
+        if let Some(notice) = notice {
+            self.batch.push(ModelEvent::Notice(notice));
+        }
         if send_again {
             self.tries -= 1;
             self.phase = Phase::Send;
@@ -302,37 +316,43 @@ impl Request {
     async fn read(&mut self, mut answer: Answer, mut decoder: Box<StreamDecoder>) {
         let provider = Arc::clone(&self.provider);
         let endpoint = &provider.endpoint;
+        let TimeLimits {
+            first_byte,
+            between,
+            ..
+        } = endpoint.limits;
         let bytes = if decoder.fresh() {
             within_first_byte(endpoint, answer.body.next()).await
         } else {
-            let limit = endpoint.limits.between;
+            // Some models think for minutes without a word.
+            let longer = first_byte.filter(|limit| !self.writes && *limit > between);
+            let limit = longer.unwrap_or(between);
             timeout(limit, answer.body.next())
                 .await
                 .map_err(|_| fault::timeout(endpoint, "no more", limit))
         };
-        let ended = match bytes {
+        let (lost, fed) = match bytes {
             Ok(Some(Ok(bytes))) => {
                 if decoder.fresh() && is_document(&bytes) {
                     return self.document(answer, decoder, bytes).await;
                 }
-                let fed = decoder.feed(&bytes, &mut self.batch);
-                fed.map(|()| decoder.done())
-                    .map_err(|error| fault::explained(endpoint, error))
+                (None, decoder.feed(&bytes, &mut self.batch))
             }
-            Ok(None) => Ok(true),
-            Ok(Some(Err(error))) | Err(error) => Err(error),
+            Ok(None) => (Some(None), Ok(())),
+            Ok(Some(Err(error))) | Err(error) => (Some(Some(error)), Ok(())),
         };
-        match ended {
-            Ok(false) => self.phase = Phase::Read(answer, decoder),
-            Ok(true) => {
-                self.failed = decoder.end(&mut self.batch).err();
-                self.phase = Phase::Drain(answer);
-            }
-            Err(error) => {
-                // The decoder's remaining events belong to the answer; a missing end is the lesser error.
-                _ = decoder.end(&mut self.batch);
-                self.failed = Some(error);
-            }
+        if lost.is_none() && fed.is_ok() && !decoder.done() {
+            return self.phase = Phase::Read(answer, decoder);
+        }
+        // The decoder's remaining events belong to the answer. One that had ended is complete even if the connection
+        // breaks afterwards, and a missing end is the lesser error.
+        let ended = decoder.end(&mut self.batch);
+        self.failed = match fed {
+            Ok(()) => ended.err().map(|error| lost.flatten().unwrap_or(error)),
+            Err(error) => Some(fault::explained(endpoint, error)),
+        };
+        if self.failed.is_none() {
+            self.phase = Phase::Drain(answer);
         }
     }
 

@@ -4,3 +4,4 @@ mod corpus;
 mod encoding;
 mod faults;
 mod names;
+mod servers;

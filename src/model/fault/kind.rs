@@ -52,9 +52,9 @@ pub(super) fn is_transient(status: Option<u16>, words: &Words) -> bool {
         && !is_quota(words)
 }
 
-/// Waiting does not help without credit.
+/// Waiting does not help without credit. What says when to try again is a limit per minute, whatever it is called.
 pub(super) fn is_quota(words: &Words) -> bool {
-    has(&words.kind, QUOTA) || has(&words.message, QUOTA)
+    words.wait.is_none() && (has(&words.kind, QUOTA) || has(&words.message, QUOTA))
 }
 
 /// A limit on tokens per minute is not a context window, although the messages are similar.

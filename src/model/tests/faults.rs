@@ -13,9 +13,9 @@ use crate::model::{
     ModelRequest, Outcome, Part, Provider, TimeLimits,
 };
 
-const DIALECTS: [Api; 3] = [Api::Chat, Api::Responses, Api::Messages];
+pub(super) const DIALECTS: [Api; 3] = [Api::Chat, Api::Responses, Api::Messages];
 
-fn endpoint(api: Api, base_url: &str) -> Endpoint {
+pub(super) fn endpoint(api: Api, base_url: &str) -> Endpoint {
     Endpoint {
         key: Key::Value("sk-test".into()),
         limits: TimeLimits {
@@ -27,7 +27,7 @@ fn endpoint(api: Api, base_url: &str) -> Endpoint {
     }
 }
 
-fn request(provider: &Provider) -> ModelRequest {
+pub(super) fn request(provider: &Provider) -> ModelRequest {
     let instructions = Instructions {
         system: "Be brief.".into(),
         ..Instructions::default()
@@ -45,7 +45,7 @@ fn request(provider: &Provider) -> ModelRequest {
 }
 
 /// The announced waits, and the outcome of the request.
-async fn run(provider: &Provider) -> (Vec<Duration>, Collected) {
+pub(super) async fn run(provider: &Provider) -> (Vec<Duration>, Collected) {
     let taken = HashSet::new();
     let (mut collector, mut waits, mut end) = (Collector::new(&taken), Vec::new(), Ok(()));
     let mut stream = provider.stream(request(provider));
@@ -59,10 +59,10 @@ async fn run(provider: &Provider) -> (Vec<Duration>, Collected) {
     (waits, collector.finish(end))
 }
 
-struct Tried {
-    requests: usize,
-    waits: Vec<Duration>,
-    got: Collected,
+pub(super) struct Tried {
+    pub requests: usize,
+    pub waits: Vec<Duration>,
+    pub got: Collected,
 }
 
 impl Tried {
@@ -74,7 +74,7 @@ impl Tried {
     }
 }
 
-async fn play(api: Api, script: Vec<Reply>) -> Tried {
+pub(super) async fn play(api: Api, script: Vec<Reply>) -> Tried {
     let server = Server::start(script).unwrap();
     let (waits, got) = run(&Provider::http(endpoint(api, server.base_url()))).await;
     Tried {
@@ -84,7 +84,7 @@ async fn play(api: Api, script: Vec<Reply>) -> Tried {
     }
 }
 
-fn text(text: &str) -> Step {
+pub(super) fn text(text: &str) -> Step {
     Step::Text { text: text.into() }
 }
 
@@ -95,7 +95,7 @@ fn overloaded() -> Reply {
     }]
 }
 
-fn status(status: u16, message: &str) -> Reply {
+pub(super) fn status(status: u16, message: &str) -> Reply {
     let body = json!({ "error": { "message": message } });
     vec![Step::Status {
         status,
