@@ -61,7 +61,7 @@ pub use family::Known;
 pub use fill::{Gap, PastEdit, Rewrite, Snippet, edit_format, rewritten};
 pub use learned::Taught;
 pub use provider::Provider;
-pub use window::NO_TOOLS;
+pub use window::{NO_TOOLS, SMALL_WINDOW};
 
 /// An entry of a conversation, independent of providers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

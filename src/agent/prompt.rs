@@ -9,14 +9,11 @@ use std::sync::Arc;
 use super::Entry;
 use super::text::fenced;
 use crate::domain::{Attachment, Bounds, Focus, Prompt};
-use crate::model::{Message, Part, Provider, ToolResult};
+use crate::model::{Message, Part, Provider, SMALL_WINDOW, ToolResult};
 use crate::tools::{self, Tool};
 use crate::workspace::{Workspace, native};
 
-/// Models with a window up to this size, in tokens, get the short system prompt.
-const SMALL_WINDOW: u64 = 16_384;
-
-/// The system prompt of a session: the same for the same model, workspace and environment line, in every process.
+/// The system prompt of a session, which is shorter for a small window: the same for the same model, workspace and environment line, in every process.
 pub fn system(
     provider: &Provider,
     workspace: &Workspace,

@@ -100,7 +100,7 @@ async fn probe(name: &'static str, base_url: String) -> Option<LocalServer> {
     );
     let asked = async {
         let runtime = Runtime::ask(&http, &endpoint).await;
-        let listed = http.get(&endpoint, "models").await.ok()?;
+        let listed = http.document(&endpoint, "models", None).await.ok()?;
         let models = runtime.is(name).then(|| runtime.fill(parse(&listed)))?;
         Some(if name == "ollama" {
             with_capabilities(&http, &endpoint, models).await
@@ -174,17 +174,20 @@ async fn with_capabilities(
     endpoint: &Endpoint,
     mut models: Vec<ModelInfo>,
 ) -> Vec<ModelInfo> {
-    let shown = models.iter().take(ASKED).map(async |model| {
-        http.post(endpoint, "/api/show", &json!({ "model": model.id }))
-            .await
-            .unwrap_or_default()
-    });
-    let shown = join_all(shown).await;
+    let asked = models.iter().take(ASKED);
+    let shown = join_all(asked.map(|model| show(http, endpoint, &model.id))).await;
     for (model, shown) in models.iter_mut().zip(shown) {
         model.is_other |= can(&shown, "completion") == Some(false);
         model.calls = can(&shown, "tools");
     }
     models
+}
+
+/// What Ollama says of a model; `null` if nothing.
+async fn show(http: &Http, endpoint: &Endpoint, model: &str) -> Value {
+    let named = json!({ "model": model });
+    let shown = http.document(endpoint, "/api/show", Some(&named)).await;
+    shown.unwrap_or_default()
 }
 
 /// Whether a model of Ollama's has this capability.
@@ -195,7 +198,7 @@ fn can(shown: &Value, capability: &str) -> Option<bool> {
 
 /// The models of an endpoint; a local server is also asked for their actual windows.
 pub(super) async fn models(http: &Http, endpoint: &Endpoint) -> Result<Vec<ModelInfo>, Failure> {
-    let models = parse(&http.get(endpoint, "models").await?);
+    let models = parse(&http.document(endpoint, "models", None).await?);
     if !endpoint.may_be_own_server() {
         return Ok(models);
     }
@@ -205,10 +208,8 @@ pub(super) async fn models(http: &Http, endpoint: &Endpoint) -> Result<Vec<Model
 /// The endpoint's information about its own model, from every API it may have.
 pub(super) async fn model(http: &Http, endpoint: &Endpoint) -> Option<ModelInfo> {
     let listed = async {
-        http.get(endpoint, "models")
-            .await
-            .ok()
-            .map(|listed| parse(&listed))
+        let listed = http.document(endpoint, "models", None).await.ok()?;
+        Some(parse(&listed))
     };
     if !endpoint.may_be_own_server() {
         return named(listed.await?, &endpoint.model);
@@ -219,9 +220,7 @@ pub(super) async fn model(http: &Http, endpoint: &Endpoint) -> Option<ModelInfo>
     let window = runtime.window(&endpoint.model);
     model.calls = runtime.calls();
     if runtime.ollama.is_some() {
-        let named = json!({ "model": endpoint.model });
-        let shown = http.post(endpoint, "/api/show", &named).await;
-        let shown = shown.unwrap_or_default();
+        let shown = show(http, endpoint, &endpoint.model).await;
         model.calls = can(&shown, "tools");
         // A loaded model's window counts; otherwise the configured one.
         model.context_window = window.or_else(|| num_ctx(&shown));
@@ -352,7 +351,7 @@ struct Runtime {
 
 impl Runtime {
     async fn ask(http: &Http, endpoint: &Endpoint) -> Self {
-        let get = async |path| http.get(endpoint, path).await.ok();
+        let get = async |path| http.document(endpoint, path, None).await.ok();
         let (ollama, lmstudio, llamacpp) =
             join3(get("/api/ps"), get("/api/v0/models"), get("/props")).await;
         Self {

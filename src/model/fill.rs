@@ -120,7 +120,8 @@ async fn fill(
         }
     };
     body.extend(endpoint.body.clone());
-    let document = http.post(endpoint, path, &Value::Object(body)).await?;
+    let body = Value::Object(body);
+    let document = http.document(endpoint, path, Some(&body)).await?;
     let ends = ["/choices/0/finish_reason", "/done_reason"].map(|end| document.pointer(end));
     if gap.is_prompt && ends.contains(&Some(&json!("length"))) {
         return Ok(String::new());

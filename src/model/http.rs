@@ -89,22 +89,9 @@ impl Http {
         send(another).await
     }
 
-    /// Gets a JSON document: of the API, or of the whole server where the path begins with a slash.
-    pub async fn get(&self, endpoint: &Endpoint, path: &str) -> Result<Value, Failure> {
-        self.document(endpoint, path, None).await
-    }
-
-    /// Sends a JSON document and returns the response document.
-    pub async fn post(
-        &self,
-        endpoint: &Endpoint,
-        path: &str,
-        body: &Value,
-    ) -> Result<Value, Failure> {
-        self.document(endpoint, path, Some(body)).await
-    }
-
-    async fn document(
+    /// Gets a JSON document, or sends one and returns the response: of the API, or of the whole server where the path
+    /// begins with a slash.
+    pub async fn document(
         &self,
         endpoint: &Endpoint,
         path: &str,

@@ -30,7 +30,7 @@ pub(super) struct Lessons {
     /// What it refused, in this process and earlier ones.
     pub taught: Taught,
     /// The endpoint's information about its model, if it was asked.
-    info: Option<ModelInfo>,
+    pub info: Option<ModelInfo>,
     /// The window that a silently truncated request gave away.
     pub cut: Option<u64>,
     /// Whether the person was warned about a small window.
@@ -78,11 +78,6 @@ impl Learned {
     /// What the endpoint reports about its model, if it was asked.
     pub fn info(&self) -> Option<ModelInfo> {
         self.lock().info.clone()
-    }
-
-    /// The endpoint said this of its model.
-    pub fn set_info(&self, info: ModelInfo) {
-        self.lock().info = Some(info);
     }
 
     /// Whether a warning about the window is the first.

@@ -256,7 +256,7 @@ impl Provider {
             && let Ok(Some(info)) = timeout(EARLY, catalog::model(http, endpoint)).await
             && info.context_window.is_some()
         {
-            learned.set_info(info);
+            learned.lock().info = Some(info);
             return true;
         }
         false
@@ -270,7 +270,7 @@ impl Provider {
             http,
         } = &*self.0;
         let info = catalog::model(http, endpoint).await;
-        learned.set_info(info.unwrap_or_else(|| ModelInfo::named(&endpoint.model)));
+        learned.lock().info = info.or_else(|| Some(ModelInfo::named(&endpoint.model)));
     }
 
     /// Whether its requests cost nothing: one of the usual local servers runs the model itself.

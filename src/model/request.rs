@@ -331,24 +331,29 @@ impl Request {
                 .await
                 .map_err(|_| fault::timeout(endpoint, "no more", limit))
         };
-        let (lost, fed) = match bytes {
+        let mut lost = None;
+        let fed = match bytes {
             Ok(Some(Ok(bytes))) => {
                 if decoder.fresh() && is_document(&bytes) {
                     return self.document(answer, decoder, bytes).await;
                 }
-                (None, decoder.feed(&bytes, &mut self.batch))
+                let fed = decoder.feed(&bytes, &mut self.batch);
+                if fed.is_ok() && !decoder.done() {
+                    return self.phase = Phase::Read(answer, decoder);
+                }
+                fed
             }
-            Ok(None) => (Some(None), Ok(())),
-            Ok(Some(Err(error))) | Err(error) => (Some(Some(error)), Ok(())),
+            Ok(None) => Ok(()),
+            Ok(Some(Err(error))) | Err(error) => {
+                lost = Some(error);
+                Ok(())
+            }
         };
-        if lost.is_none() && fed.is_ok() && !decoder.done() {
-            return self.phase = Phase::Read(answer, decoder);
-        }
         // The decoder's remaining events belong to the answer. One that had ended is complete even if the connection
         // breaks afterwards, and a missing end is the lesser error.
         let ended = decoder.end(&mut self.batch);
         self.failed = match fed {
-            Ok(()) => ended.err().map(|error| lost.flatten().unwrap_or(error)),
+            Ok(()) => ended.err().map(|error| lost.unwrap_or(error)),
             Err(error) => Some(fault::explained(endpoint, error)),
         };
         if self.failed.is_none() {

@@ -204,68 +204,56 @@ fn own_server(endpoint: &Endpoint) -> Option<Value> {
 fn messages(endpoint: &Endpoint) -> Value {
     let known = endpoint.known();
     let most = longest(endpoint);
-    if matches!(known.family, Family::Kimi | Family::MiniMax) && known.at_least(3, 0) {
-        let limit = json!(endpoint.max_tokens.unwrap_or_else(|| LONGEST.into()));
-        return match effort(endpoint, None) {
-            None => json!({ "max_tokens": limit }),
-            Some(effort) if effort == "none" => {
-                json!({ "max_tokens": limit, "thinking": { "type": "disabled" } })
+    let limit = |tokens: u32| endpoint.max_tokens.unwrap_or_else(|| tokens.into());
+    match known.family {
+        Family::Kimi | Family::MiniMax if known.at_least(3, 0) => {
+            let mut fields = json!({ "max_tokens": limit(LONGEST) });
+            if let Some(effort) = effort(endpoint, None) {
+                let is_off = effort == "none";
+                let kind = if is_off { "disabled" } else { "adaptive" };
+                fields["thinking"] = json!({ "type": kind });
+                if !is_off {
+                    fields["output_config"] = json!({ "effort": effort });
+                }
             }
-            Some(effort) => json!({
-                "max_tokens": limit, "thinking": { "type": "adaptive" }, "output_config": { "effort": effort }
-            }),
-        };
-    }
-    if known.family != Family::Claude {
-        let budget = chosen_budget(endpoint, 0);
-        return budgeted(
-            budget,
-            endpoint
-                .max_tokens
-                .unwrap_or_else(|| (ROOM + budget).into()),
-        );
-    }
-    if known.at_least(4, 6) {
-        let limit = endpoint
-            .max_tokens
-            .map_or(json!(LONGEST.min(most)), |tokens| json!(tokens));
-        let always_thinks = ["fable", "mythos"]
-            .iter()
-            .any(|line| endpoint.is_called(line))
-            || endpoint.is_called("opus") && known.at_least(5, 5);
-        if endpoint.effort.as_deref() == Some("none") && !always_thinks {
-            // From 5.5 on, Sonnet takes no notes before it acts, but some in between.
-            let is_newest = endpoint.is_called("sonnet") && known.at_least(5, 5);
-            let off = if is_newest {
-                "between_tools"
-            } else {
-                "disabled"
-            };
-            return json!({ "max_tokens": limit, "thinking": { "type": off } });
+            fields
         }
-        let mut fields = json!({ "max_tokens": limit, "thinking": { "type": "adaptive" } });
-        if known.at_least(4, 7) {
-            // By default they think in secret.
-            fields["thinking"]["display"] = "summarized".into();
+        Family::Claude if known.at_least(4, 6) => {
+            let mut fields = json!({ "max_tokens": limit(LONGEST.min(most)) });
+            let is_called = |part| endpoint.is_called(part);
+            let is_newest = known.at_least(5, 5);
+            let always_thinks =
+                is_called("fable") || is_called("mythos") || is_called("opus") && is_newest;
+            if endpoint.effort.as_deref() == Some("none") && !always_thinks {
+                // From 5.5 on, Sonnet takes no notes before it acts, but some in between.
+                let notes = is_called("sonnet") && is_newest;
+                let kind = if notes { "between_tools" } else { "disabled" };
+                fields["thinking"] = json!({ "type": kind });
+                return fields;
+            }
+            fields["thinking"] = json!({ "type": "adaptive" });
+            if known.at_least(4, 7) {
+                // By default they think in secret.
+                fields["thinking"]["display"] = "summarized".into();
+            }
+            if let Some(effort) = effort(endpoint, None) {
+                fields["output_config"] = json!({ "effort": effort });
+            }
+            fields
         }
-        if let Some(effort) = effort(endpoint, None) {
-            fields["output_config"] = json!({ "effort": effort });
+        Family::Claude if !known.at_least(3, 7) => json!({ "max_tokens": limit(most) }),
+        Family::Claude => {
+            // Half of the limit stays for the answer.
+            let wanted = chosen_budget(endpoint, Effort::Medium.budget());
+            let half = u32::try_from(limit(most.min(wanted + ROOM)) / 2).unwrap_or(u32::MAX);
+            let budget = wanted.min(half);
+            budgeted(budget, limit(most.min(budget + ROOM)))
         }
-        return fields;
+        _ => {
+            let budget = chosen_budget(endpoint, 0);
+            budgeted(budget, limit(ROOM + budget))
+        }
     }
-    if !known.at_least(3, 7) {
-        return json!({ "max_tokens": endpoint.max_tokens.unwrap_or_else(|| most.into()) });
-    }
-    let limit = |budget: u32| {
-        endpoint
-            .max_tokens
-            .unwrap_or_else(|| most.min(budget + ROOM).into())
-    };
-    // Half of the limit stays for the answer.
-    let wanted = chosen_budget(endpoint, Effort::Medium.budget());
-    let half = u32::try_from(limit(wanted) / 2).unwrap_or(u32::MAX);
-    let budget = wanted.min(half);
-    budgeted(budget, limit(budget))
 }
 
 fn chosen_budget(endpoint: &Endpoint, default: u32) -> u32 {

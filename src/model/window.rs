@@ -9,7 +9,7 @@ use super::host::Host;
 /// Shorter requests prove nothing, in tokens.
 const SHORT: u64 = 3_000;
 /// A smaller window holds little more than the instructions, in tokens.
-const SMALL: u64 = 16_384;
+pub const SMALL_WINDOW: u64 = 16_384;
 
 /// Why a server's model has no tools.
 pub const NO_TOOLS: &str = "its server reports that its chat template has no tools";
@@ -40,7 +40,7 @@ impl Provider {
                 .then(|| format!("{warning}; {}", self.larger_window()));
         }
         let own = inner.endpoint.context_window.is_none();
-        let small = self.window().filter(|window| own && *window < SMALL);
+        let small = self.window().filter(|window| own && *window < SMALL_WINDOW);
         let small = small.map(|window| {
             format!(
                 "{} has a context window of only {window} tokens, too small for agent work; {}",

@@ -7,10 +7,8 @@ use futures_util::StreamExt as _;
 use serde_json::json;
 
 use crate::domain::Finding;
-use crate::model::{Failure, Instructions, ModelEvent, NO_TOOLS, Provider, ToolSpec};
+use crate::model::{Failure, Instructions, ModelEvent, NO_TOOLS, Provider, SMALL_WINDOW, ToolSpec};
 
-/// A smaller window holds little more than the instructions, in tokens.
-const SMALL_WINDOW: u64 = 16_384;
 /// Timeout for one probe.
 const TIMEOUT: Duration = Duration::from_mins(1);
 

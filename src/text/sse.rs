@@ -157,8 +157,8 @@ impl SseDecoder {
                 self.data.push(src.split_to(end - value).freeze())?;
             }
             b"event" => {
-                self.name = name(line.get(value..).unwrap_or_default());
-                src.advance(end);
+                src.advance(value);
+                self.name = src.split_to(end - value).freeze();
             }
             b"id" => {
                 let id = String::from_utf8_lossy(line.get(value..).unwrap_or_default());
@@ -187,22 +187,6 @@ impl SseDecoder {
             }),
         }
     }
-}
-
-/// The names of nearly all events, which need no memory of their own.
-const NAMES: [&[u8]; 4] = [
-    b"content_block_delta",
-    b"response.output_text.delta",
-    b"response.function_call_arguments.delta",
-    b"response.reasoning_summary_text.delta",
-];
-
-fn name(name: &[u8]) -> Bytes {
-    let known = NAMES.iter().find(|known| **known == name);
-    known.map_or_else(
-        || Bytes::copy_from_slice(name),
-        |known| Bytes::from_static(known),
-    )
 }
 
 impl Data {

@@ -1,28 +1,20 @@
 //! The tokens models were trained with to fill in the middle, for servers that leave it to the client.
 
 /// Parts of names, and the tokens before the prefix, before the suffix, and before the middle. The first match wins.
-const TOKENS: [(&str, [&str; 3]); 6] = [
+const TOKENS: [(&[&str], [&str; 3]); 4] = [
     (
-        "qwen",
+        &["qwen", "codegemma"],
         ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"],
     ),
     (
-        "codegemma",
-        ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"],
-    ),
-    (
-        "starcoder",
+        &["starcoder", "granite-code"],
         ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"],
     ),
     (
-        "granite-code",
-        ["<fim_prefix>", "<fim_suffix>", "<fim_middle>"],
-    ),
-    (
-        "deepseek-coder",
+        &["deepseek-coder"],
         ["<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"],
     ),
-    ("codellama", ["<PRE> ", " <SUF>", " <MID>"]),
+    (&["codellama"], ["<PRE> ", " <SUF>", " <MID>"]),
 ];
 
 /// A prompt with the tokens of the model of this name; `None` if they are not known.
@@ -32,7 +24,8 @@ pub(super) fn prompt(model: &str, before: &str, after: &str) -> Option<String> {
     if name.contains("codestral") {
         return Some(format!("[SUFFIX]{after}[PREFIX]{before}"));
     }
-    let (_, [prefix, suffix, middle]) = TOKENS.iter().find(|(part, _)| name.contains(part))?;
+    let fits = |part: &&str| name.contains(part);
+    let (_, [prefix, suffix, middle]) = TOKENS.iter().find(|(parts, _)| parts.iter().any(fits))?;
     Some(format!("{prefix}{before}{suffix}{after}{middle}"))
 }
 
