@@ -267,12 +267,14 @@ impl TryFrom<String> for BaseUrl {
         if !url.is_ok_and(|url| matches!(url.scheme(), "http" | "https")) {
             return Err("not a URL that begins with http:// or https://".to_owned());
         }
-        let mut rest = text.trim_end_matches('/');
+        // Azure's addresses end with a version.
+        let (address, query) = text.split_at(text.find('?').unwrap_or(text.len()));
+        let mut rest = address.trim_end_matches('/');
         // Many documentations show the full endpoint.
         for endpoint in ["/chat/completions", "/responses", "/messages"] {
             rest = rest.strip_suffix(endpoint).unwrap_or(rest);
         }
-        Ok(Self(rest.to_owned()))
+        Ok(Self(format!("{rest}{query}")))
     }
 }
 

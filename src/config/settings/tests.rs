@@ -155,6 +155,16 @@ fn environment_variables_alone_suffice() {
     );
     check(
         &[
+            (
+                "TANDEM_BASE_URL",
+                "https://mine.openai.azure.com/openai/deployments/d/chat/completions?api-version=1",
+            ),
+            ("TANDEM_MODEL", "d"),
+        ],
+        "azure/d Responses https://mine.openai.azure.com/openai/deployments/d?api-version=1 [environment variable AZURE_OPENAI_API_KEY, which is not set]",
+    );
+    check(
+        &[
             ("TANDEM_BASE_URL", "https://mine.openai.azure.com"),
             ("TANDEM_MODEL", "gpt-5.5"),
             ("TANDEM_API_KEY", "k"),
