@@ -127,45 +127,25 @@ impl Choice<'_> {
     /// All known providers.
     pub fn providers(&self) -> Vec<ProviderEntry> {
         let unset = ProviderOptions::default();
-        let configured = self
-            .options
-            .providers
-            .iter()
-            .filter(|(name, _)| Provider::named(name).is_none());
-        let built_in = PROVIDERS.iter().map(|row| {
-            let options = self.options.providers.get(row.name).unwrap_or(&unset);
+        let built_in = PROVIDERS.iter().map(|row| row.name);
+        let configured = self.options.providers.keys().map(String::as_str);
+        let own = configured.filter(|name| Provider::named(name).is_none());
+        let entry = |name: &str| {
+            let options = self.options.providers.get(name).unwrap_or(&unset);
+            let row = Provider::named(name);
+            let usual = row.map(|row| row.base_url).filter(|url| !url.is_empty());
+            let base_url = options.base_url.as_ref().map(BaseUrl::as_str).or(usual);
+            let is_local = row.is_some_and(Provider::is_local);
             ProviderEntry {
-                name: row.name.to_owned(),
-                title: row.title.to_owned(),
-                base_url: self
-                    .address(row.name)
-                    .or_else(|| Some(row.base_url.to_owned()).filter(|url| !url.is_empty())),
-                key: self.key(None, options, Some(row), row.is_local()),
-                is_local: row.is_local(),
+                name: name.to_owned(),
+                title: row.map_or(name, |row| row.title).to_owned(),
+                base_url: base_url.map(str::to_owned),
+                key: self.key(None, options, row, is_local),
+                is_local,
                 is_running: false,
             }
-        });
-        let own = configured.map(|(name, options)| ProviderEntry {
-            name: name.clone(),
-            title: name.clone(),
-            base_url: self.address(name),
-            key: self.key(None, options, None, false),
-            is_local: false,
-            is_running: false,
-        });
-        built_in.chain(own).collect()
-    }
-
-    fn address(&self, provider: &str) -> Option<String> {
-        Some(
-            self.options
-                .providers
-                .get(provider)?
-                .base_url
-                .as_ref()?
-                .as_str()
-                .to_owned(),
-        )
+        };
+        built_in.chain(own).map(entry).collect()
     }
 
     /// The models known without asking a server, as `provider/model`.
