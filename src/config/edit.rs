@@ -78,7 +78,7 @@ fn set(table: &mut toml::Table, key: Key<'_>, value: Option<&toml::Value>) -> Op
 }
 
 /// The path to a value in TOML notation.
-pub(super) fn dotted(path: &[impl AsRef<str>]) -> String {
+pub fn dotted(path: &[impl AsRef<str>]) -> String {
     let names = path.iter().map(|name| quoted(name.as_ref()));
     names.collect::<Vec<_>>().join(".")
 }

@@ -116,7 +116,7 @@ pub fn stored_keys(settings: &Settings) -> Vec<(String, &'static str)> {
         let by_command = file.and_then(|file| serde_json::to_string(&print(&file)).ok());
         let values = [(IN_KEYRING, Some(in_keyring)), (BY_COMMAND, by_command)];
         let (option, _) = values.into_iter().find(|(option, value)| {
-            let key = format!("providers.{name}.{option}");
+            let key = edit::dotted(&["providers", name.as_str(), option]);
             entries
                 .iter()
                 .any(|entry| entry.key == key && Some(&entry.value) == value.as_ref())
