@@ -7,7 +7,7 @@ use serde_json::Value;
 /// The whole page.
 pub fn page(schema: &Value) -> String {
     let mut page = "# All options\n\nThe keys of `config.toml`, generated from the option types. The editor's \
-                    settings take the same keys.\n"
+                    settings take the same keys except `log`.\n"
         .to_owned();
     section(schema, schema, "", &mut page);
     page
