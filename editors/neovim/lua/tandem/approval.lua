@@ -135,7 +135,7 @@ function M.show(request, chat, row)
   -- Scrolling changes what a window shows, and windows come and go.
   api.nvim_create_autocmd({ 'WinScrolled', 'WinResized', 'WinClosed', 'BufWinEnter', 'TabEnter' }, {
     group = group,
-    desc = 'tandem: show the permission request in a float while no window shows it, and its change in files opened later',
+    desc = 'tandem: show the request in a float while no window does, and its change in files opened later',
     callback = vim.schedule_wrap(function(event)
       if shown and api.nvim_buf_is_loaded(shown.chat) then
         if event.event == 'WinResized' or event.event == 'BufWinEnter' then

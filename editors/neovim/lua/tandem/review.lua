@@ -57,6 +57,16 @@ function Review.watch(sessions)
       end
     end,
   })
+  api.nvim_create_autocmd({ 'BufWinEnter', 'WinResized' }, {
+    desc = 'tandem: wrap the old text for the width its windows have now',
+    callback = vim.schedule_wrap(function()
+      for _, session in ipairs(sessions()) do
+        if session.review.open then
+          session:look_at_changes()
+        end
+      end
+    end),
+  })
 end
 
 ---@param bufnr integer
