@@ -1,7 +1,7 @@
 //! Permission: shows what a call is going to do, and asks before it runs.
 //!
-//! Every call is decided here and nowhere else; whether a person, the mode or a rule answers is up to the receiver of
-//! the request.
+//! No call runs without such a request; whether a person, the mode or a rule answers it is up to the session
+//! (`session/questions.rs`).
 //!
 //! No answer means no. A call may do only what was shown: the returned context limits the tool to these files. A turn
 //! stopped by a guard asks in the same way whether to continue.

@@ -1,4 +1,5 @@
-//! Pending permission requests: one table for all sessions and front ends.
+//! Pending permission requests and the answers they offer: one table for all sessions and front ends, so that a command
+//! or a code action can answer, too.
 
 use std::ops::Deref;
 

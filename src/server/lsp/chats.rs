@@ -1,4 +1,4 @@
-//! Chat files: each is a conversation of an editor that has only LSP.
+//! Chat files: each is a conversation of an editor that has only LSP. Saving one sends the prompt that `chat` finds in it.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
