@@ -324,7 +324,7 @@ impl Request {
         let bytes = if decoder.fresh() {
             within_first_byte(endpoint, answer.body.next()).await
         } else {
-            // Some models think for minutes without a word.
+            // Some models think silently for minutes.
             let longer = first_byte.filter(|limit| !self.writes && *limit > between);
             let limit = longer.unwrap_or(between);
             timeout(limit, answer.body.next())
