@@ -16,8 +16,8 @@ mod responder;
 mod transport;
 
 pub use framing::{Fatal, FrameReader, Framing};
-pub use lsp_server::{ErrorCode, RequestId, ResponseError};
-pub use message::{Notification, Params, Request};
+pub use lsp_server::{ErrorCode, ResponseError};
+pub use message::{Notification, Params, Request, RequestId};
 pub use outbox::{TextKind, TextSource};
 pub use peer::{Peer, PendingResponse, RequestError};
 pub use responder::Responder;

@@ -152,8 +152,10 @@ struct Server {
     closing: JoinSet<()>,
     end: CancellationToken,
     ended: Option<Ended>,
-    /// Configuration problems already shown.
+    /// Configuration problems that were found.
     reported: HashSet<String>,
+    /// Those that the next session shows, where only a session can.
+    unshown: Vec<String>,
 }
 
 impl Server {
@@ -166,7 +168,7 @@ impl Server {
         Self {
             transport,
             requests: Requests::default(),
-            relay: Relay::new(transport, peer.clone()),
+            relay: Relay::new(peer.clone()),
             chats: lsp::Chats::default(),
             peer,
             phase: Phase::Fresh,
@@ -184,6 +186,7 @@ impl Server {
             end: CancellationToken::new(),
             ended: None,
             reported: HashSet::new(),
+            unshown: Vec::new(),
         }
     }
 
@@ -197,18 +200,18 @@ impl Server {
         let mut terminated = std::pin::pin!(terminated());
         let mut watch = tokio::time::interval(WATCH);
         while self.ended.is_none() {
-            let (updates, answers) = (peer.accepts_updates(), peer.accepts_answers());
+            let updates = peer.accepts_updates();
             tokio::select! {
                 biased;
                 () = &mut terminated => return Ended::Well,
                 () = peer.gone() => return Ended::Well,
-                incoming = inbox.recv(), if answers => self.incoming(incoming),
+                incoming = inbox.recv() => self.incoming(incoming),
                 _ = events.recv_many(&mut batch, EVENTS), if updates => {
                     for (id, event) in batch.drain(..) {
                         self.event(&id, event);
                     }
                 }
-                () = peer.drained(), if !(updates && answers) => {}
+                () = peer.drained(), if !updates => {}
                 Some((request, permission)) = self.requests.decided() => {
                     // A code action may have answered first.
                     let _answered = self.requests.answer(Some(&request), permission);
@@ -243,8 +246,6 @@ impl Server {
         match incoming {
             Incoming::Request(request, responder) => self.request(request, responder),
             Incoming::Notification(notification) => self.notification(notification),
-            Incoming::Response(response) => self.peer.resolve(&response),
-            Incoming::Malformed(malformed) => self.peer.reject(&malformed),
             Incoming::Fatal(fatal) => self.ended = Some(Ended::Fatally(fatal.to_string())),
             Incoming::Closed => self.ended = Some(Ended::Well),
         }

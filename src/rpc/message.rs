@@ -1,12 +1,15 @@
 //! Converts between message bodies and messages. A body that is not a JSON-RPC 2.0 message gets an error that says what
 //! is wrong, and its id is preserved byte for byte so that it can be answered.
 
-use lsp_server::{ErrorCode, RequestId, ResponseError};
-use serde::de::IgnoredAny;
+use lsp_server::{ErrorCode, ResponseError};
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;
+
+/// A request's id: an integer or a string.
+pub type RequestId = Value;
 
 /// A message of one of JSON-RPC's three kinds.
 #[derive(Debug)]
@@ -36,9 +39,9 @@ pub struct Notification {
     pub params: Params,
 }
 
-/// A response from the other side, to be passed to [`crate::rpc::Peer::resolve`].
+/// A response from the other side.
 #[derive(Debug)]
-pub struct Response {
+pub(crate) struct Response {
     pub(super) id: RequestId,
     result: Option<Box<RawValue>>,
     error: Option<Box<RawValue>>,
@@ -55,23 +58,50 @@ impl Params {
     ///
     /// # Errors
     /// The params do not match `T`.
-    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> serde_json::Result<T> {
-        serde_json::from_str(self.0.as_deref().unwrap_or(RawValue::NULL).get())
+    pub fn read<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        read(self.0.as_deref().unwrap_or(RawValue::NULL))
     }
+}
+
+fn read<T: DeserializeOwned>(json: &RawValue) -> serde_json::Result<T> {
+    let json = json.get();
+    serde_json::from_str(json).or_else(|_| serde_json::from_str(&with_whole_characters(json)))
+}
+
+/// JSON with U+FFFD for each half of a surrogate pair, which a string of JavaScript may have. It is as long in UTF-16, so
+/// that positions in a document stay right.
+fn with_whole_characters(json: &str) -> String {
+    let half = |escape: Option<&str>| {
+        let digits = escape?.strip_prefix("\\u")?.get(..4)?;
+        let unit = u16::from_str_radix(digits, 16).ok()?;
+        (0xd800..0xe000).contains(&unit).then_some(unit)
+    };
+    let mut whole = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        let (text, escape) = rest.split_at(at);
+        let length = match (half(Some(escape)), half(escape.get(6..))) {
+            (None, _) => 2,
+            (Some(..0xdc00), Some(0xdc00..)) => 12,
+            (Some(_), _) => 6,
+        };
+        let (escape, after) = escape.split_at(length);
+        whole.push_str(text);
+        whole.push_str(if length == 6 { "\\ufffd" } else { escape });
+        rest = after;
+    }
+    whole + rest
 }
 
 impl Response {
     /// The outcome. An error object that does not match the standard still ends the wait.
     pub(super) fn outcome(&self) -> Result<Value, ResponseError> {
-        let read = |text: &str| {
-            serde_json::from_str(text).map_err(|error| unknown_error(error.to_string()))
-        };
         match (&self.error, &self.result) {
             (Some(error), _) => {
                 Err(serde_json::from_str(error.get())
                     .unwrap_or_else(|_| unknown_error(error.get())))
             }
-            (None, Some(result)) => read(result.get()),
+            (None, Some(result)) => read(result).map_err(|error| unknown_error(error.to_string())),
             (None, None) => Ok(Value::Null),
         }
     }
@@ -85,11 +115,11 @@ fn unknown_error(message: impl Into<String>) -> ResponseError {
     }
 }
 
-/// A body that is not a message; answered with [`crate::rpc::Peer::reject`].
+/// A body that is not a message.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
-pub struct Malformed {
-    /// The id as written, `null` if there was none. Anything but an `i32` or a string.
+pub(crate) struct Malformed {
+    /// The id as written, `null` if there was none. Anything but an integer or a string.
     pub id: Box<RawValue>,
     /// `ParseError` or `InvalidRequest`.
     pub code: ErrorCode,
@@ -172,7 +202,7 @@ impl Envelope<'_> {
     fn into_message(self) -> Result<Option<Message>, Malformed> {
         let raw = self.id;
         let invalid = |message: &str| Malformed::invalid(raw, message);
-        let id = raw.map(|id| serde_json::from_str::<RequestId>(id.get()));
+        let id = raw.map(request_id);
         let Some(method) = self.method else {
             // A response is never answered, whatever is wrong with it: two such peers would answer each other forever.
             let (result, error) = (
@@ -183,7 +213,7 @@ impl Envelope<'_> {
                 return Err(invalid("neither method nor result"));
             }
             return Ok(id
-                .and_then(Result::ok)
+                .flatten()
                 .map(|id| Message::Response(Response { id, result, error })));
         };
         if self
@@ -203,10 +233,19 @@ impl Envelope<'_> {
         let params = Params(self.params.map(ToOwned::to_owned));
         match id {
             None => Ok(Some(Message::Notification(Notification { method, params }))),
-            Some(Ok(id)) => Ok(Some(Message::Request(Request { id, method, params }))),
-            Some(Err(_)) => Err(invalid("`id` is neither a 32-bit integer nor a string")),
+            Some(Some(id)) => Ok(Some(Message::Request(Request { id, method, params }))),
+            Some(None) => Err(invalid("`id` is neither an integer nor a string")),
         }
     }
+}
+
+/// `None` if it is no integer or string. Anything larger is not even read.
+fn request_id(written: &RawValue) -> Option<RequestId> {
+    if written.get().starts_with(['{', '[']) {
+        return None;
+    }
+    let id: Value = read(written).ok()?;
+    (id.is_i64() || id.is_u64() || id.is_string()).then_some(id)
 }
 
 /// The body of a request (with an id) or a notification (without); `null` params are left out.
@@ -298,10 +337,12 @@ mod tests {
             r#"{"params":null,"method":"m","id":"x","jsonrpc":"2.0","more":1}"#,
             r#"request "x" m null"#,
         );
-        check(
-            r#"{"jsonrpc":"2.0","id":-3,"method":"m"}"#,
-            "request -3 m null",
-        );
+        for id in ["-3", "9007199254740993", "18446744073709551615"] {
+            check(
+                &format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#),
+                &format!("request {id} m null"),
+            );
+        }
         check(r#" {"jsonrpc":"2.0","method":"m"}"#, "notification m null");
         check(
             r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
@@ -375,7 +416,6 @@ mod tests {
             "true",
             "1.50",
             "1e3",
-            "2147483648",
             "-99999999999999999999999",
             r#"{"a" : 1}"#,
             "[1]",
@@ -410,7 +450,7 @@ mod tests {
             text(call(Some(3), "m", &json!({"params": null}))),
             r#"{"jsonrpc":"2.0","id":3,"method":"m","params":{"params":null}}"#
         );
-        let id = RequestId::from("a\"b".to_owned());
+        let id = RequestId::from("a\"b");
         assert_eq!(
             text(answer(&id, Ok(&json!(null)))),
             r#"{"jsonrpc":"2.0","id":"a\"b","result":null}"#

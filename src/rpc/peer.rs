@@ -4,28 +4,45 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use lsp_server::{ErrorCode, RequestId, ResponseError};
+use lsp_server::{ErrorCode, ResponseError};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use super::framing::Framing;
 use super::message::{self, Malformed, Response};
 use super::outbox::{Outbox, TextSource};
 use super::pending::{Answer, Pending};
 
 /// The other side of the connection. Cheap to clone; no method blocks, and all but the `async` ones return at once.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Peer {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
+    framing: Framing,
     outbox: Outbox,
     pending: Pending,
 }
 
 impl Peer {
+    pub(super) fn new(framing: Framing) -> Self {
+        let shared = Shared {
+            framing,
+            outbox: Outbox::default(),
+            pending: Pending::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    pub(super) fn framing(&self) -> Framing {
+        self.shared.framing
+    }
+
     /// Sends a notification. Params that serialize to `null` are left out.
     pub fn notify(&self, method: &str, params: &impl Serialize) {
         match message::call(None, method, params) {
@@ -46,14 +63,20 @@ impl Peer {
         self.outbox().push_text(source, piece);
     }
 
-    /// Sends a request. Dropping the future stops waiting; a late response is then ignored.
+    /// Sends a request of which nobody needs the response.
+    pub fn send(&self, method: &str, params: &impl Serialize) {
+        let request = self.request(method, params);
+        self.pending().claim(request.id);
+    }
+
+    /// Sends a request. Dropping the future cancels it; a late response is then ignored.
     #[must_use = "the answer"]
     pub fn request(&self, method: &str, params: &impl Serialize) -> PendingResponse {
         let (id, receiver) = self.pending().ask();
         match message::call(Some(id), method, params) {
             Ok(body) => self.outbox().push(body),
             Err(error) => {
-                if let Some(waiting) = self.pending().claim(&RequestId::from(id)) {
+                if let Some(waiting) = self.pending().claim(id) {
                     // The receiver still exists, so this cannot fail.
                     let _ = waiting.send(Err(unserializable(&error)));
                 }
@@ -67,15 +90,16 @@ impl Peer {
     }
 
     /// Passes a response to whoever waits for it.
-    pub fn resolve(&self, response: &Response) {
-        if let Some(waiting) = self.pending().claim(&response.id) {
+    pub(super) fn resolve(&self, response: &Response) {
+        let id = response.id.as_i64().and_then(|id| i32::try_from(id).ok());
+        if let Some(waiting) = id.and_then(|id| self.pending().claim(id)) {
             // The waiter may have been dropped at this very moment.
             let _ = waiting.send(response.outcome());
         }
     }
 
     /// Answers a body that was not a message.
-    pub fn reject(&self, malformed: &Malformed) {
+    pub(super) fn reject(&self, malformed: &Malformed) {
         let error = ResponseError {
             code: malformed.code as i32,
             message: malformed.message.clone(),
@@ -87,11 +111,6 @@ impl Peer {
     /// Whether updates may be sent; if not, wait for [`Self::drained`].
     pub fn accepts_updates(&self) -> bool {
         self.outbox().accepts_updates()
-    }
-
-    /// Whether requests may be accepted and answered; if not, wait for [`Self::drained`].
-    pub fn accepts_answers(&self) -> bool {
-        self.outbox().accepts_answers()
     }
 
     /// Resolves when the other side has read most of what was sent, or is gone.
@@ -153,13 +172,6 @@ pub enum RequestError {
     Closed,
 }
 
-impl PendingResponse {
-    /// The id of the request.
-    pub fn id(&self) -> i32 {
-        self.id
-    }
-}
-
 impl Future for PendingResponse {
     type Output = Result<Value, RequestError>;
 
@@ -176,6 +188,15 @@ impl Future for PendingResponse {
 
 impl Drop for PendingResponse {
     fn drop(&mut self) {
-        self.peer.pending().forget(self.id);
+        let id = self.id;
+        if self.peer.pending().claim(id).is_none() {
+            return;
+        }
+        // Lines are the Agent Client Protocol.
+        let (method, params) = match self.peer.framing() {
+            Framing::Header => ("$/cancelRequest", json!({ "id": id })),
+            Framing::Line => ("$/cancel_request", json!({ "requestId": id })),
+        };
+        self.peer.notify(method, &params);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
-use lsp_server::{RequestId, ResponseError};
+use lsp_server::ResponseError;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -36,13 +36,9 @@ impl Pending {
         (id, receiver)
     }
 
-    pub fn forget(&self, id: i32) {
-        self.lock().outgoing.remove(&id);
-    }
-
     /// Removes and returns the waiter for this id, if there is one.
-    pub fn claim(&self, id: &RequestId) -> Option<oneshot::Sender<Answer>> {
-        self.lock().outgoing.remove(&outgoing_id(id)?)
+    pub fn claim(&self, id: i32) -> Option<oneshot::Sender<Answer>> {
+        self.lock().outgoing.remove(&id)
     }
 
     /// Drops all waiters: no response can arrive any more.
@@ -56,9 +52,4 @@ impl Pending {
     fn lock(&self) -> MutexGuard<'_, Table> {
         lock(&self.0)
     }
-}
-
-/// Our ids are integers; `RequestId` displays them as they are, and strings in quotes.
-fn outgoing_id(id: &RequestId) -> Option<i32> {
-    id.to_string().parse().ok()
 }

@@ -1,10 +1,10 @@
 //! Guarantees exactly one response per request by types: each request gets one [`Responder`], responding consumes it,
 //! and dropping it responds with an internal error.
 
-use lsp_server::{ErrorCode, RequestId, ResponseError};
+use lsp_server::{ErrorCode, ResponseError};
 use serde::Serialize;
 
-use super::Peer;
+use super::{Peer, RequestId};
 
 /// The obligation to answer one request.
 #[derive(Debug)]

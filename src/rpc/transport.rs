@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::framing::{Fatal, Frame, FrameReader, Framing};
-use super::message::{self, Malformed, Message, Notification, Request, Response};
+use super::message::{self, Malformed, Message, Notification, Request};
 use super::outbox::{Item, TextSource};
 use super::{Peer, Responder};
 
@@ -30,17 +30,14 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// How long shutdown waits for a slow reader.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Incoming messages, in order.
+/// Incoming messages, in order. Responses to requests of ours are passed to whoever waits for them, and bodies that are
+/// no messages are answered.
 #[derive(Debug)]
 pub enum Incoming {
     /// A request and its responder.
     Request(Request, Responder),
     /// A notification.
     Notification(Notification),
-    /// A response, to be passed to [`Peer::resolve`].
-    Response(Response),
-    /// A body that was not a message, to be passed to [`Peer::reject`].
-    Malformed(Box<Malformed>),
     /// The next message cannot be found. Nothing follows.
     Fatal(Fatal),
     /// The stream ended. Nothing follows.
@@ -96,7 +93,7 @@ pub fn connect(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
 ) -> io::Result<(Peer, Inbox, Writer)> {
-    let peer = Peer::default();
+    let peer = Peer::new(framing);
     let budget = Arc::new(Semaphore::new(BUDGET));
     let (sender, receiver) = mpsc::channel(MESSAGES);
     let feed = Feed {
@@ -113,7 +110,7 @@ pub fn connect(
     thread::Builder::new()
         .name("rpc-writer".into())
         .spawn(move || {
-            let result = write_loop(framing, &writer, output);
+            let result = write_loop(&writer, output);
             if let Err(error) = &result {
                 tracing::warn!(%error, "the client stopped reading");
                 writer.outbox().fail();
@@ -134,21 +131,28 @@ pub fn connect(
 }
 
 impl Inbox {
-    /// The next message. Cancel safe.
+    /// The next message, once the other side has read enough of what was sent. Cancel safe.
     pub async fn recv(&mut self) -> Incoming {
-        let Some((parsed, weight)) = self.receiver.recv().await else {
-            return Incoming::Closed;
-        };
-        self.budget.add_permits(weight as usize);
-        match parsed {
-            Ok(Ok(Message::Request(request))) => {
-                let responder = Responder::new(request.id.clone(), self.peer.clone());
-                Incoming::Request(request, responder)
+        loop {
+            if !self.peer.outbox().accepts_answers() {
+                self.peer.drained().await;
             }
-            Ok(Ok(Message::Notification(notification))) => Incoming::Notification(notification),
-            Ok(Ok(Message::Response(response))) => Incoming::Response(response),
-            Ok(Err(malformed)) => Incoming::Malformed(malformed),
-            Err(fatal) => Incoming::Fatal(fatal),
+            let Some((parsed, weight)) = self.receiver.recv().await else {
+                return Incoming::Closed;
+            };
+            self.budget.add_permits(weight as usize);
+            match parsed {
+                Ok(Ok(Message::Request(request))) => {
+                    let responder = Responder::new(request.id.clone(), self.peer.clone());
+                    return Incoming::Request(request, responder);
+                }
+                Ok(Ok(Message::Notification(notification))) => {
+                    return Incoming::Notification(notification);
+                }
+                Ok(Ok(Message::Response(response))) => self.peer.resolve(&response),
+                Ok(Err(malformed)) => self.peer.reject(&malformed),
+                Err(fatal) => return Incoming::Fatal(fatal),
+            }
         }
     }
 }
@@ -237,9 +241,9 @@ fn read_frames(framing: Framing, mut input: impl Read, feed: &Feed) -> Result<()
 }
 
 /// Writes what is queued until the queue is closed or writing fails.
-fn write_loop(framing: Framing, peer: &Peer, mut output: impl Write) -> io::Result<()> {
+fn write_loop(peer: &Peer, mut output: impl Write) -> io::Result<()> {
     let mut batch = Batch {
-        framing,
+        framing: peer.framing(),
         bytes: Vec::new(),
         cost: 0,
         scratch: Vec::new(),

@@ -78,13 +78,6 @@ impl Conversation {
             self.front.event(AgentEvent::SessionTitle { title });
         }
     }
-
-    /// Shows the session for the first time: its commands and its state.
-    pub fn show(&mut self) {
-        let state = self.session.state();
-        self.front.commands(&state.commands);
-        self.front.state(&state);
-    }
 }
 
 impl Server {
@@ -101,11 +94,31 @@ impl Server {
             Err(error) => return responder.refuse(&error),
         };
         let state = conversation.session.state();
-        let response = acp::NewSessionResponse::new(Arc::clone(conversation.session.id()));
+        let id = Arc::clone(conversation.session.id());
+        let response = acp::NewSessionResponse::new(Arc::clone(&id));
         responder.ok(&response
             .modes(modes(state.mode))
             .config_options(config_options(&state, toggles)));
-        conversation.show();
+        self.show(&id);
+    }
+
+    /// Shows a session for the first time: its commands and its state.
+    pub fn show(&mut self, id: &str) {
+        if let Some(Conversation { session, front, .. }) = self.conversations.get_mut(id) {
+            let state = session.state();
+            front.commands(&state.commands);
+            front.state(&state);
+        }
+        self.show_problems_in(id);
+    }
+
+    /// Shows what was found wrong with the configuration, where only a session can.
+    fn show_problems_in(&mut self, id: &str) {
+        if let Some(conversation) = self.conversations.get_mut(id) {
+            for message in self.unshown.drain(..) {
+                conversation.front.event(AgentEvent::Notice { message });
+            }
+        }
     }
 
     /// Starts a conversation.
@@ -167,6 +180,9 @@ impl Server {
                 Err(problem) => tracing::warn!("workspace folder left out: {}", problem.message),
             }
         }
+        if roots.is_empty() {
+            return Err(invalid("no directory to work in; open one in the editor"));
+        }
         Ok(roots)
     }
 
@@ -213,6 +229,7 @@ impl Server {
                     .change(Change::Settings(Box::new(settings))),
             );
         }
+        self.show_problems_in(id);
     }
 
     /// The client as the editor of a session.

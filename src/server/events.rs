@@ -31,7 +31,7 @@ impl Server {
     pub fn open_in_browser(&self, url: &str) {
         if self.client.can.shows_documents {
             let params = json!({ "uri": url, "external": true });
-            drop(self.peer.request("window/showDocument", &params));
+            self.peer.send("window/showDocument", &params);
         }
     }
 

@@ -121,20 +121,16 @@ struct Updates {
 
 impl Updates {
     fn tell(&mut self, text: &str) {
-        if self
-            .reported
-            .is_some_and(|reported| reported.elapsed() < PACE)
-        {
+        // Each update is longer than the one before: a client that does not read gets fewer.
+        let is_early = |reported: Instant| reported.elapsed() < PACE;
+        if self.reported.is_some_and(is_early) || !self.peer.accepts_updates() {
             return;
         }
         self.reported = Some(Instant::now());
-        let id = serde_json::to_value(&self.id).unwrap_or_default();
-        self.peer.notify(
-            "_tandem/inline/update",
-            &ext::InlineUpdate {
-                id,
-                text: text.to_owned(),
-            },
-        );
+        let update = ext::InlineUpdate {
+            id: self.id.clone(),
+            text: text.to_owned(),
+        };
+        self.peer.notify("_tandem/inline/update", &update);
     }
 }

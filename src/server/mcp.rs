@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::Transport;
 use crate::domain::lock;
 use crate::protocol::acp;
 use crate::rpc::Peer;
@@ -19,7 +18,6 @@ use crate::workspace::{EditorError, McpRequest};
 pub(super) struct Relay(Arc<Shared>);
 
 struct Shared {
-    transport: Transport,
     peer: Peer,
     last: AtomicU64,
     /// Who receives what a server says about a running request, by the id of that.
@@ -27,16 +25,15 @@ struct Shared {
 }
 
 impl Relay {
-    pub fn new(transport: Transport, peer: Peer) -> Self {
+    pub fn new(peer: Peer) -> Self {
         Self(Arc::new(Shared {
-            transport,
             peer,
             last: AtomicU64::default(),
             running: Mutex::default(),
         }))
     }
 
-    /// Sends a request, and cancels it if the future is dropped before the answer.
+    /// Sends a request, which ends with the future.
     pub async fn request(
         &self,
         request: McpRequest,
@@ -46,14 +43,8 @@ impl Relay {
         let message = acp::MessageMcpRequest::new(request.server, id.clone(), request.method)
             .params(request.params.as_object().cloned());
         lock(&self.0.running).insert(id.clone(), notifications);
-        let pending = self.0.peer.request("mcp/message", &message);
-        let mut running = Running {
-            relay: self,
-            id,
-            outer: Some(pending.id()),
-        };
-        let answer = pending.await;
-        running.outer = None;
+        let _running = Running { relay: self, id };
+        let answer = self.0.peer.request("mcp/message", &message).await;
         answer.map_err(|error| EditorError(error.to_string()))
     }
 
@@ -71,23 +62,10 @@ impl Relay {
 struct Running<'a> {
     relay: &'a Relay,
     id: String,
-    /// The id of the message, until it is answered.
-    outer: Option<i32>,
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        let shared = &self.relay.0;
-        lock(&shared.running).remove(&self.id);
-        match (self.outer, shared.transport) {
-            (Some(id), Transport::Acp) => {
-                let params = json!({ "requestId": id });
-                shared.peer.notify("$/cancel_request", &params);
-            }
-            (Some(id), Transport::Lsp) => {
-                shared.peer.notify("$/cancelRequest", &json!({ "id": id }));
-            }
-            (None, _) => {}
-        }
+        lock(&self.relay.0.running).remove(&self.id);
     }
 }

@@ -82,7 +82,7 @@ impl Server {
                         "takeFocus": true,
                         "selection": Range::of_lines(line..line),
                     });
-                    drop(peer.request("window/showDocument", &params).await);
+                    peer.send("window/showDocument", &params);
                     return;
                 }
                 Ok((path, line)) => format!("{}:{}", path.display(), line + 1),

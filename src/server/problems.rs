@@ -1,6 +1,6 @@
 //! Messages that belong to no session: problems of the configuration.
 
-use super::Server;
+use super::{Server, Transport};
 use crate::config::Settings;
 use crate::protocol::lsp::MessageType;
 use crate::rpc::Peer;
@@ -17,9 +17,11 @@ impl Server {
         {
             let text = problem.to_string();
             tracing::warn!("{text}");
-            if self.transport == super::Transport::Lsp && !self.reported.contains(&text) {
-                show_message(&self.peer, MessageType::Warning, &text);
-                self.reported.insert(text);
+            if self.reported.insert(text.clone()) {
+                match self.transport {
+                    Transport::Lsp => show_message(&self.peer, MessageType::Warning, &text),
+                    Transport::Acp => self.unshown.push(text),
+                }
             }
         }
     }

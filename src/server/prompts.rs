@@ -266,17 +266,10 @@ impl Server {
 
     /// `$/cancelRequest` on a prompt: stops its turn, or returns only the prompt if it is queued.
     pub fn cancel_request(&mut self, params: Value) {
-        let id = params
-            .get("id")
-            .or_else(|| params.get("requestId"))
-            .cloned()
-            .unwrap_or_default();
-        let Ok(id) = serde_json::from_value::<RequestId>(id) else {
-            return;
-        };
-        self.cancel_inline(&id);
+        let id = params.get("id").unwrap_or(&params["requestId"]);
+        self.cancel_inline(id);
         for conversation in self.conversations.values() {
-            if let Some(open) = conversation.prompts.of_request(&id) {
+            if let Some(open) = conversation.prompts.of_request(id) {
                 open.cancel.cancel();
                 conversation.session.wake();
             }

@@ -144,7 +144,7 @@ impl Server {
                 .config_options(options)),
         }
         conversation.entitle(title);
-        conversation.show();
+        self.show(id);
     }
 
     /// The session cannot be loaded: answers its request with the error.

@@ -224,9 +224,9 @@ impl Documents {
         self.announce();
     }
 
-    /// Whether no other document was opened or changed since `uri` was.
-    pub fn is_newest(&self, uri: &str) -> bool {
-        self.state().newest == uri
+    /// The document that was opened or changed last; empty if there was none.
+    pub fn newest(&self) -> String {
+        self.state().newest.clone()
     }
 
     /// The document with this URI.

@@ -753,6 +753,50 @@ fn every_call_has_the_name_of_its_tool() {
 }
 
 #[test]
+fn ids_may_have_64_bits() {
+    let world = World::new(json!([]));
+    let mut client = world.acp();
+    let params = json!({ "protocolVersion": 1 });
+    let id = 1_732_842_900_000_i64;
+    client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "initialize", "params": params }));
+    let answer = client.find(|message| message["id"] == id);
+    assert!(answer["result"].is_object(), "{answer}");
+}
+
+#[test]
+fn a_request_that_needs_no_answer_any_more_is_cancelled() {
+    let write = json!({ "path": "a.rs", "content": "x" });
+    let world = World::new(json!([[call("c1", "write_file", write)]]));
+    let mut client = client(&world, json!({}));
+    let session = client.session(&world);
+    let id = client.prompt(&session, "write");
+    let question = client.next("session/request_permission");
+    client.notify("$/cancel_request", json!({ "requestId": id }));
+    let cancelled = client.next("$/cancel_request");
+    assert_eq!(cancelled["params"]["requestId"], question["id"]);
+    assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
+}
+
+#[test]
+fn problems_of_the_configuration_are_notices_of_the_first_session() {
+    let world = World::new(json!([]));
+    world.write(
+        ".home/config/config.toml",
+        "mode = \"plna\"\n[permissions]\ndeny = [\"run_command(rm *\"]\n",
+    );
+    let mut client = client(&world, json!({ "session": { "notices": {} } }));
+    client.session(&world);
+    for word in ["plna", "missing closing"] {
+        let notice = client.update("notice");
+        assert!(notice.to_string().contains(word), "{notice}");
+    }
+    let again = client.session(&world);
+    client.call("session/close", json!({ "sessionId": again }));
+    let is_notice = |message: &Value| message["params"]["update"]["sessionUpdate"] == "notice";
+    assert!(!client.seen.iter().any(is_notice), "each is told once");
+}
+
+#[test]
 fn notices_and_compactions_are_sent_where_the_client_offers_them() {
     let script = json!([
         [{ "text": "Half an" }, { "finish": "length" }],

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use crate::driver::{Client, World};
+use crate::driver::{Client, World, call, until};
 
 /// A client like Helix: standard LSP alone.
 pub fn plain(world: &World) -> Client {
@@ -207,6 +207,36 @@ fn text_below_a_running_answer_is_the_next_question() {
         world.rehearsal().requests()[1]
             .to_string()
             .contains("And later?")
+    );
+}
+
+#[test]
+fn an_answer_waits_until_the_one_before_is_in_the_file() {
+    let world = World::new(
+        json!([[{ "text": "One." }, { "gate": "end" }, { "text": " The end." }], [{ "text": "Two." }]]),
+    );
+    let mut client = plain(&world);
+    let uri = world.uri("notes.tandem.md");
+    let mut text = ask_in_chat(&mut client, &uri, "## You\n\nCount.\n");
+    edit_until(&mut client, &uri, &mut text, |text| {
+        text.ends_with("One.\n\n## You\n\n")
+    });
+    world.rehearsal().open("end");
+    let overtaken = client.next("workspace/applyEdit");
+    text.push_str("And?\n");
+    type_text(&mut client, &uri, &text);
+    // The turn has ended once its changes can be reviewed again.
+    until("the turn has ended", || {
+        let actions = actions(&mut client, &uri, 1);
+        !titles(&actions).contains(&"tandem: Stop")
+    });
+    save(&mut client, &uri);
+    world.wait(world.rehearsal().requested(2));
+    client.respond(&overtaken, json!({ "applied": false }));
+    edit_until(&mut client, &uri, &mut text, |text| text.contains("Two."));
+    assert_eq!(
+        text,
+        "## You\n\nCount.\n\n## tandem\n\nOne. The end.\n\n## You\n\nAnd?\n\n## tandem\n\nTwo.\n\n## You\n\n"
     );
 }
 
@@ -662,6 +692,49 @@ fn answers_the_editor_does_not_show_are_in_the_file() {
 }
 
 #[test]
+fn a_request_in_a_chat_that_is_not_shown_is_a_message() {
+    let call = call("a", "run_command", json!({ "command": "touch made" }));
+    let world = World::new(json!([[call], [{ "text": "Done." }]]));
+    let mut client = world.client_with(json!({ "window": { "showDocument": null } }));
+    command(&mut client, "tandem.ask", json!(["Make it."]));
+    let message = client.next("window/showMessage")["params"]["message"].clone();
+    let message = message.as_str().unwrap();
+    assert!(
+        message.starts_with("tandem: needs approval: ") && message.contains("touch made"),
+        "{message}"
+    );
+    command(&mut client, "tandem.reject", json!([]));
+    client.next("window/showMessage");
+}
+
+#[test]
+fn without_a_workspace_a_question_is_answered_in_the_directory_of_its_file() {
+    let read = call("a", "read_file", json!({ "path": "b.rs" }));
+    let script = json!([[read], [{ "text": "Because." }]]);
+    for folder in [Value::Null, json!("file:///removed"), json!("other:/x")] {
+        let world = World::new(script.clone());
+        world.write("b.rs", "fn b() {}\n");
+        let mut client = world.stranger();
+        let mut params = world.handshake(json!({}));
+        params["workspaceFolders"] = Value::Null;
+        params["rootUri"] = folder;
+        client.shake_hands(params);
+        let nowhere = command(&mut client, "tandem.ask", json!(["why?"]));
+        assert_eq!(
+            nowhere["error"]["message"],
+            "no directory to work in; open one in the editor"
+        );
+        let uri = world.uri("a.rs");
+        client.open(&uri, "fn a() {}\n");
+        let question = json!([{ "prompt": "why?", "uri": uri }]);
+        assert!(command(&mut client, "tandem.ask", question)["error"].is_null());
+        world.wait(world.rehearsal().requested(2));
+        let result = world.rehearsal().requests()[1]["messages"].to_string();
+        assert!(result.contains("fn b() {}"), "{result}");
+    }
+}
+
+#[test]
 fn instructions_in_comments_are_offered_as_actions() {
     let world = World::new(json!([[{ "text": "Done." }]]));
     let mut client = plain(&world);
@@ -678,6 +751,46 @@ fn instructions_in_comments_are_offered_as_actions() {
     assert!(
         request.contains("line 2") && request.contains("AI! make this async"),
         "{request}"
+    );
+}
+
+#[test]
+fn only_requested_kinds_of_actions_are_returned() {
+    let world = World::new(json!([]));
+    let mut client = plain(&world);
+    let code = world.uri("a.rs");
+    client.open(&code, "fn f() {} // AI! make this async\n");
+    let mut ask = |only: Value| {
+        let at = json!({ "line": 0, "character": 0 });
+        let params = json!({ "textDocument": { "uri": code }, "range": { "start": at, "end": at },
+            "context": { "diagnostics": [], "only": only } });
+        let answer = client.call("textDocument/codeAction", params);
+        answer["result"].as_array().unwrap().len()
+    };
+    assert_eq!(ask(json!(["source.organizeImports"])), 0);
+    assert_eq!(ask(json!(["refactor.rewrite"])), 4);
+    assert_eq!(ask(json!(["quickfix", "refactor"])), 4);
+    assert_eq!(ask(json!(["ref"])), 0, "not the beginning of a word");
+    assert_eq!(ask(json!([])), 4);
+}
+
+#[test]
+fn half_a_character_in_a_change_does_not_lose_the_change() {
+    let world = World::new(json!([]));
+    let mut client = plain(&world);
+    let code = world.uri("a.rs");
+    client.open(&code, "fn f() {}\n");
+    // A string of JavaScript may have half of a surrogate pair.
+    let text = r#""\\ud83d \ud83d \ud83d\ude00 // AI! make this async\nfn f() {}\n""#;
+    let change = format!(
+        r#"{{"jsonrpc":"2.0","method":"textDocument/didChange","params":{{"textDocument":{{"uri":"{code}","version":2}},"contentChanges":[{{"text":{text}}}]}}}}"#
+    );
+    client.raw(format!("Content-Length: {}\r\n\r\n{change}", change.len()).as_bytes());
+    let actions = actions(&mut client, &code, 1);
+    let asked = actions[0]["command"]["arguments"][0]["prompt"].as_str();
+    assert!(
+        asked.unwrap().contains("\\ud83d \u{fffd} 😀 // AI!"),
+        "{asked:?}"
     );
 }
 

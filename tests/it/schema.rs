@@ -12,7 +12,8 @@ use tandem::protocol::acp;
 type Schema = (&'static str, fn() -> Value);
 
 /// The parameters of the server's messages, by method.
-const MESSAGES: [Schema; 7] = [
+const MESSAGES: [Schema; 8] = [
+    ("$/cancel_request", of::<acp::CancelRequestNotification>),
     ("session/update", of::<acp::SessionNotification>),
     (
         "session/request_permission",

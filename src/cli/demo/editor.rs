@@ -142,8 +142,6 @@ impl<'a> Editor<'a> {
                 incoming = self.inbox.recv() => match incoming {
                     Incoming::Request(request, responder) => self.serve(&request, responder).await?,
                     Incoming::Notification(notification) => self.show(&notification.params.read::<Value>()?["update"])?,
-                    Incoming::Response(response) => self.peer.resolve(&response),
-                    Incoming::Malformed(malformed) => bail!("the server sent {malformed}"),
                     Incoming::Fatal(fatal) => bail!("the server sent {fatal}"),
                     Incoming::Closed => bail!("the server ended without an answer to {method}"),
                 },

@@ -69,6 +69,7 @@ impl Server {
         }
         let on_hunks = self.hunk_actions(&params.text_document.uri.0, params.range.into());
         let origins = self.origins_of(&params.text_document.uri.0, Some(params.range.into()));
+        let only = serde_json::to_value(&params.context.only).unwrap_or_default();
         let others = self.actions(params);
         let (literals, tags) = (
             self.client.can.code_action_literals,
@@ -78,6 +79,9 @@ impl Server {
             let mut actions = on_hunks.await;
             actions.extend(turn_actions(&origins.await));
             actions.extend(others);
+            if let Some(only) = only.as_array() {
+                actions.retain(|action| is_wanted(action, only));
+            }
             if tags {
                 let asking = |action: &&mut Value| action["command"]["command"] == ASK;
                 for action in actions.iter_mut().filter(asking) {
@@ -259,7 +263,8 @@ impl Server {
                 .as_deref()
                 .and_then(|uri| self.excerpt(uri, ask.range.as_ref())),
         );
-        self.ask_in_new_chat(&ask.prompt, Prompt { parts, focus: None })
+        let about = ask.uri.unwrap_or_else(|| self.documents.newest());
+        self.ask_in_new_chat(&ask.prompt, Prompt { parts, focus: None }, &about)
     }
 
     /// The selected lines of a document as full lines, with the editor's unsaved text.
@@ -282,6 +287,18 @@ impl Server {
             text,
         })
     }
+}
+
+/// Whether an action is of one of the requested kinds, or of a kind within one. Some editors run whatever they get when a
+/// file is saved.
+fn is_wanted(action: &Value, only: &[Value]) -> bool {
+    let kind = action["kind"].as_str().unwrap_or_default();
+    let mut wanted = only.iter().filter_map(Value::as_str);
+    only.is_empty()
+        || wanted.any(|wanted| {
+            let within = kind.strip_prefix(wanted);
+            within.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
 }
 
 /// Actions that show the turns which wrote the lines.

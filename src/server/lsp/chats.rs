@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
@@ -150,7 +150,7 @@ impl Server {
             return;
         }
         let start = Start::Resume;
-        match self.start_chat(&uri, (Arc::clone(&id), start)) {
+        match self.start_chat(&uri, &uri, (Arc::clone(&id), start)) {
             Ok(conversation) => {
                 conversation.opening = Some(Opening {
                     responder: None,
@@ -185,7 +185,7 @@ impl Server {
             .waits
             .take_if(|waiting| is_with_another || waiting == uri);
         if before.is_some() {
-            saves.due.abort_all();
+            saves.due = JoinSet::new();
         }
         let chat = Some(uri)
             .filter(|uri| chat::is_chat(uri))
@@ -261,8 +261,13 @@ impl Server {
         self.converse(uri, Prompt { parts, focus: None })
     }
 
-    /// Answers a prompt in a new chat file, which is shown where the client can.
-    pub(super) fn ask_in_new_chat(&mut self, words: &str, prompt: Prompt) -> Answer<()> {
+    /// Answers a prompt about a document in a new chat file, which is shown where the client can.
+    pub(super) fn ask_in_new_chat(
+        &mut self,
+        words: &str,
+        prompt: Prompt,
+        about: &str,
+    ) -> Answer<()> {
         let Some(state) = self.load_settings(&[]).state_dir else {
             return Err(error(
                 ErrorCode::InternalError,
@@ -279,7 +284,7 @@ impl Server {
             );
             return Err(error(ErrorCode::InternalError, message));
         };
-        self.prepare(&uri)?;
+        self.prepare(&uri, about)?;
         let text = format!("{YOU}\n\n{}\n", words.trim());
         self.chats.created.spawn(async move {
             let written = create(folder, &name, text).await;
@@ -295,7 +300,7 @@ impl Server {
                 let sent = self.converse(&uri, prompt);
                 if self.client.can.shows_documents {
                     let params = json!({ "uri": uri, "external": false, "takeFocus": true });
-                    drop(self.peer.request("window/showDocument", &params));
+                    self.peer.send("window/showDocument", &params);
                 }
                 sent.map_err(|problem| problem.message)
             }
@@ -306,28 +311,26 @@ impl Server {
         }
     }
 
-    /// The conversation of a chat file, started if there is none.
-    pub(super) fn prepare(&mut self, uri: &str) -> Answer<SessionId> {
+    /// The conversation of a chat file about a document, started if there is none.
+    pub(super) fn prepare(&mut self, uri: &str, about: &str) -> Answer<SessionId> {
         if let Some(id) = self.chats.sessions.get(uri) {
             return Ok(Arc::clone(id));
         }
         let id = new_id();
-        self.start_chat(uri, (Arc::clone(&id), Start::New))?;
+        self.start_chat(uri, about, (Arc::clone(&id), Start::New))?;
         self.chats.sessions.insert(uri.to_owned(), Arc::clone(&id));
         Ok(id)
     }
 
-    fn start_chat(&mut self, uri: &str, id: (SessionId, Start)) -> Answer<&mut Conversation> {
-        let chat = file_of(uri);
-        let own_folder = || chat.as_deref().and_then(Path::parent).map(Path::to_owned);
-        let folders = if self.client.folders.is_empty() {
-            own_folder().into_iter().collect()
-        } else {
-            Vec::new()
-        };
+    fn start_chat(
+        &mut self,
+        uri: &str,
+        about: &str,
+        id: (SessionId, Start),
+    ) -> Answer<&mut Conversation> {
         let sources = Sources {
-            folders,
-            chat,
+            folders: self.folders_of(about),
+            chat: file_of(uri),
             ..Sources::default()
         };
         let front = self.chat_front(uri);
@@ -352,7 +355,7 @@ impl Server {
             show_message(&self.peer, MessageType::Info, message);
             return Ok(());
         }
-        let id = self.prepare(uri)?;
+        let id = self.prepare(uri, uri)?;
         self.reconfigure(&id);
         let Conversation {
             prompts, session, ..

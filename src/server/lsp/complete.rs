@@ -33,7 +33,7 @@ impl Server {
         let Some((typed, query, range)) = self.typed(&uri, place.position.into()) else {
             return later(ready(Ok(list(&[]))));
         };
-        let id = self.prepare(&uri)?;
+        let id = self.prepare(&uri, &uri)?;
         let session = &self.conversation(&id)?.session;
         Ok(match typed {
             Typed::Command => ready(Ok(list(&commands(&session.state().commands, range)))).boxed(),

@@ -108,9 +108,13 @@ impl ChatFront {
         let unseen = documents.get(&self.uri).is_none() && !can.shows_documents;
         let chat = ChatFile::new(self.uri.clone());
         chat.block(TANDEM);
-        while self.streams.try_join_next().is_some() {}
-        self.streams
-            .spawn(deliver(chat.clone(), self.connection.clone(), unseen));
+        let mut before = std::mem::take(&mut self.streams);
+        let delivered = deliver(chat.clone(), self.connection.clone(), unseen);
+        self.streams.spawn(async move {
+            // An edit that typing overtakes may outlast its turn: two answers would be written into each other.
+            while before.join_next().await.is_some() {}
+            delivered.await;
+        });
         let number = turns.fetch_add(1, Ordering::Relaxed) + 1;
         let progress = Progress::begin(peer, can.shows_progress, number);
         self.turn.insert(Turn {
@@ -281,12 +285,14 @@ impl FrontEnd for ChatFront {
         if self.connection.can.asks {
             return show_request(self.connection.peer.clone(), request, chat);
         }
+        let mut message = vec![format!("tandem: needs approval: {title}")];
         if let Some(chat) = chat {
-            self.say(
-                chat,
-                MessageType::Info,
-                format!("tandem: needs approval: {title}"),
-            );
+            self.say(chat, MessageType::Info, message.concat());
+        } else {
+            message.extend(request.preview.description());
+            message.push("Answer with a code action.".to_owned());
+            let peer = &self.connection.peer;
+            show_message(peer, MessageType::Info, &message.join("\n"));
         }
         Box::pin(std::future::ready(None))
     }
@@ -472,7 +478,7 @@ async fn deliver(chat: ChatFile, connection: Connection, unseen: bool) {
         ..
     } = connection;
     // A person who works in another file by now is not called back to the chat.
-    let follows = documents.is_newest(&chat.uri);
+    let follows = documents.newest() == chat.uri;
     let encoding = documents.encoding();
     let placed = |document: &Document| {
         if follows && can.moves_cursor {
@@ -486,7 +492,7 @@ async fn deliver(chat: ChatFile, connection: Connection, unseen: bool) {
             let selection = Range { start: end, end };
             let params = json!({ "uri": document.uri, "external": false, "takeFocus": true, "selection": selection });
             // The cursor goes below the answer, where the next prompt is typed.
-            drop(peer.request("window/showDocument", &params));
+            peer.send("window/showDocument", &params);
         }
     };
     let streamed = if unseen {

@@ -77,7 +77,7 @@ impl Hints {
             shown.publish(peer, uri);
         }
         if !uris.is_empty() && can.shows_lenses && can.refreshes_lenses {
-            drop(peer.request("workspace/codeLens/refresh", &Value::Null));
+            peer.send("workspace/codeLens/refresh", &Value::Null);
         }
     }
 

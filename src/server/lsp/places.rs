@@ -59,15 +59,15 @@ impl Server {
         })
     }
 
-    /// What names in a chat file are relative to: the workspace folders, without any the file's own.
+    /// Where a chat works, and what names in it are relative to: the workspace folders; if there is none, that of the file
+    /// it is about.
     pub(super) fn folders_of(&self, uri: &str) -> Vec<PathBuf> {
-        if self.client.folders.is_empty() {
-            return file_of(uri)
-                .and_then(|path| path.parent().map(Path::to_owned))
-                .into_iter()
-                .collect();
+        let there = self.client.folders().filter(|folder| folder.is_dir());
+        let mut folders: Vec<_> = there.collect();
+        if folders.is_empty() {
+            folders.extend(file_of(uri).and_then(|path| path.parent().map(Path::to_owned)));
         }
-        self.client.folders().collect()
+        folders
     }
 }
 

@@ -29,7 +29,7 @@ impl Progress {
         };
         if let Some(token) = &progress.token {
             // Nothing can be done about an error.
-            drop(peer.request("window/workDoneProgress/create", &json!({ "token": token })));
+            peer.send("window/workDoneProgress/create", &json!({ "token": token }));
         }
         progress.tell(&json!({ "kind": "begin", "title": "working", "cancellable": true }));
         progress
