@@ -54,7 +54,6 @@ async fn stream(output: impl Write + Send + 'static) {
         session_id: "sess_0123456789".into(),
         kind: TextKind::AgentMessageChunk,
         message_id: Some("msg_1".into()),
-        meta: None,
     });
     for _ in 0..DELTAS {
         peer.text(&source, " token");

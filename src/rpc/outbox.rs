@@ -33,8 +33,6 @@ pub struct TextSource {
     pub kind: TextKind,
     /// The message the piece belongs to.
     pub message_id: Option<Arc<str>>,
-    /// The `_meta` of its updates, as JSON.
-    pub meta: Option<Arc<str>>,
 }
 
 /// The `sessionUpdate` variants that carry text.

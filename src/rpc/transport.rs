@@ -318,12 +318,7 @@ fn text_update(out: &mut Vec<u8>, source: &TextSource, text: &str) {
         out.extend_from_slice(br#","messageId":"#);
         serde_json::to_writer(&mut *out, &**message_id).expect("a string serializes");
     }
-    out.push(b'}');
-    if let Some(meta) = &source.meta {
-        out.extend_from_slice(br#","_meta":"#);
-        out.extend_from_slice(meta.as_bytes());
-    }
-    out.extend_from_slice(b"}}");
+    out.extend_from_slice(b"}}}");
 }
 
 #[cfg(test)]

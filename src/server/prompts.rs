@@ -31,7 +31,8 @@ struct Open {
     waits: Option<Waits>,
     said: Arc<Value>,
     cancel: CancellationToken,
-    turn: Option<String>,
+    /// Whether its turn runs.
+    runs: bool,
 }
 
 /// The request that sent a prompt.
@@ -46,7 +47,7 @@ impl Waits {
         let Self { responder, steers } = self;
         let stopped = acp::PromptResponse::new;
         match state {
-            PromptState::Joined { .. } if steers => responder.ok(&json!({})),
+            PromptState::Joined if steers => responder.ok(&json!({})),
             PromptState::Returned {
                 reason: ReturnReason::QueueFull,
                 ..
@@ -68,10 +69,8 @@ impl Waits {
                 ErrorCode::InvalidRequest,
                 "no turn is running; send the message with session/prompt",
             ),
-            PromptState::Ended { end: Err(why), .. } => responder.refuse(&failure(why)),
-            PromptState::Ended {
-                end: Ok(reason), ..
-            } => responder.ok(&stopped(stop_reason(*reason))),
+            PromptState::Ended(Err(why)) => responder.refuse(&failure(why)),
+            PromptState::Ended(Ok(reason)) => responder.ok(&stopped(stop_reason(*reason))),
             _ => responder.ok(&stopped(acp::StopReason::EndTurn)),
         }
     }
@@ -101,7 +100,7 @@ impl Prompts {
             waits: waits.take(),
             said,
             cancel,
-            turn: None,
+            runs: false,
         };
         self.open.insert(id, open);
         Ok(())
@@ -109,25 +108,17 @@ impl Prompts {
 
     /// The session is gone: ends every prompt.
     pub fn end(&mut self, front: &mut dyn FrontEnd, end: &Result<Termination, Failure>) {
-        for (
-            id,
-            Open {
-                waits, said, turn, ..
-            },
-        ) in self.open.drain()
-        {
-            let state = match turn {
-                Some(turn) => PromptState::Ended {
-                    turn,
-                    end: end.clone(),
-                },
-                None => PromptState::Returned {
-                    said,
+        for (id, open) in self.open.drain() {
+            let state = if open.runs {
+                PromptState::Ended(end.clone())
+            } else {
+                PromptState::Returned {
+                    said: open.said,
                     reason: ReturnReason::Closed,
-                },
+                }
             };
             front.prompt(&id, &state);
-            if let Some(waits) = waits {
+            if let Some(waits) = open.waits {
                 waits.answer(&state);
             }
         }
@@ -164,14 +155,12 @@ impl Prompts {
     fn note(&mut self, prompt: &PromptId, state: &PromptState) {
         match state {
             PromptState::Queued(_) => {}
-            PromptState::Running { turn, .. } => {
+            PromptState::Running { .. } => {
                 if let Some(open) = self.open.get_mut(prompt) {
-                    open.turn = Some(turn.clone());
+                    open.runs = true;
                 }
             }
-            PromptState::Joined { .. }
-            | PromptState::Returned { .. }
-            | PromptState::Ended { .. } => {
+            PromptState::Joined | PromptState::Returned { .. } | PromptState::Ended(_) => {
                 if let Some(waits) = self.open.remove(prompt).and_then(|open| open.waits) {
                     waits.answer(state);
                 }
@@ -283,7 +272,7 @@ impl Server {
         };
         conversation.front.prompt(prompt, state);
         conversation.prompts.note(prompt, state);
-        if matches!(state, PromptState::Ended { .. }) {
+        if matches!(state, PromptState::Ended(_)) {
             self.show_hunks();
         }
     }

@@ -111,10 +111,7 @@ pub(crate) fn project(event: AgentEvent, proposed: &[FileDiff]) -> Option<Projec
             let seconds = wait_ms.div_ceil(1000);
             return Some(notice(&format!("{reason}; retrying after {seconds} s")));
         }
-        AgentEvent::LoopDetected { action, .. } => return Some(notice(&action)),
-        AgentEvent::Notice { message } => return Some(notice(&message)),
-        AgentEvent::Compaction { summary, .. } => return Some(notice(&summary)),
-        _ => return None,
+        event => return event.notice().map(notice),
     };
     Some(Projected::Update(Box::new(update)))
 }

@@ -49,18 +49,13 @@ pub enum PromptState {
     Queued(usize),
     /// Its turn runs.
     Running {
-        /// The turn's id.
-        turn: String,
         /// The turn's number, as reviews use it; `None` for a command, which changes nothing of its own.
         number: Option<u64>,
         /// The prompt as the client sent it, if it was queued.
         waited: Option<Arc<Value>>,
     },
     /// It joined a running turn.
-    Joined {
-        /// The turn's id.
-        turn: String,
-    },
+    Joined,
     /// The model never saw it.
     Returned {
         /// The prompt as the client sent it.
@@ -68,13 +63,8 @@ pub enum PromptState {
         /// Why.
         reason: ReturnReason,
     },
-    /// Its turn ended.
-    Ended {
-        /// The turn's id.
-        turn: String,
-        /// How it ended.
-        end: Result<Termination, Failure>,
-    },
+    /// Its turn ended in this way.
+    Ended(Result<Termination, Failure>),
 }
 
 /// Why the model never saw a prompt.

@@ -7,7 +7,7 @@ use futures_util::future::OptionFuture;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::event::{Activity, ReturnReason, SessionEvent, State};
+use super::event::{Activity, PromptState, ReturnReason, SessionEvent, State};
 use super::extensions::Extensions;
 use super::jobs::JobChanges;
 use super::models::Models;
@@ -401,15 +401,12 @@ impl Actor {
             }
             mut event => {
                 clean(&mut event, &self.secrets);
-                if let (
-                    Some(running),
-                    AgentEvent::UserMessage {
-                        prompt: Some(id), ..
-                    },
-                ) = (&self.running, &event)
+                if let AgentEvent::UserMessage {
+                    prompt: Some(id), ..
+                } = &event
                 {
                     self.queue.steers.retain(|steered| steered.id != *id);
-                    running.joined(id, outbox);
+                    outbox.prompt(id, PromptState::Joined);
                 }
                 // The usage of a turn is shown before its end is reported.
                 if self.spending.note(&event) {

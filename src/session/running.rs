@@ -15,8 +15,6 @@ use crate::domain::{ErrorCode, Failure};
 pub(super) struct Running {
     /// The prompt it runs for.
     pub prompt: PromptId,
-    /// The turn's id.
-    pub name: String,
     pub steps: mpsc::Receiver<Step>,
     pub task: JoinHandle<()>,
     pub cancel: CancellationToken,
@@ -26,12 +24,6 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// A message joined the turn.
-    pub fn joined(&self, id: &PromptId, outbox: &mut Outbox) {
-        let turn = self.name.clone();
-        outbox.prompt(id, PromptState::Joined { turn });
-    }
-
     /// The turn reported its end, and so do the prompts that ended with it.
     pub fn report_end(&mut self, reason: Termination, queue: &mut Queue, outbox: &mut Outbox) {
         self.done = true;
@@ -52,7 +44,6 @@ impl Running {
         for Steered { id, said, .. } in queue.steers.drain(..) {
             outbox.give_back(&id, said, reason);
         }
-        let turn = self.name.clone();
-        outbox.prompt(&self.prompt, PromptState::Ended { turn, end });
+        outbox.prompt(&self.prompt, PromptState::Ended(end));
     }
 }

@@ -80,17 +80,14 @@ impl Actor {
                 Err(why) => self.fail(&cause.prompt, why),
             },
             Work::Local(local) => {
-                let turn = self.conversation.other_turn();
                 let begun = PromptState::Running {
-                    turn: turn.clone(),
                     number: None,
                     waited: cause.waited,
                 };
                 self.outbox.prompt(&cause.prompt, begun);
                 self.answer_locally(local).await;
-                let end = Ok(Termination::EndTurn);
-                self.outbox
-                    .prompt(&cause.prompt, PromptState::Ended { turn, end });
+                let ended = PromptState::Ended(Ok(Termination::EndTurn));
+                self.outbox.prompt(&cause.prompt, ended);
             }
         }
     }
@@ -170,7 +167,7 @@ impl Actor {
         } = cause;
         let (said, steering) = mpsc::channel(STEERING);
         let turn = Turn {
-            id: name.clone(),
+            id: name,
             goal,
             explorers: Some(self.models.explorers(&provider, &self.questions.policy)),
             provider,
@@ -191,11 +188,7 @@ impl Actor {
             steering,
         };
         self.write().await;
-        let begun = PromptState::Running {
-            turn: name.clone(),
-            number,
-            waited,
-        };
+        let begun = PromptState::Running { number, waited };
         self.outbox.prompt(&prompt, begun);
         let (sender, steps) = mpsc::channel(STEPS);
         let task = match ground {
@@ -211,7 +204,6 @@ impl Actor {
         self.questions.reset(ground == Ground::Copy);
         self.running = Some(Running {
             prompt,
-            name,
             steps,
             task,
             cancel,
@@ -268,10 +260,8 @@ impl Actor {
             return self.outbox.give_back(&id, said, reason);
         };
         let words = prompt.words();
-        if self.questions.fill_in_by_message(&words)
-            && let Some(running) = &self.running
-        {
-            return running.joined(&id, &mut self.outbox);
+        if self.questions.fill_in_by_message(&words) {
+            return self.outbox.prompt(&id, PromptState::Joined);
         }
         if !self.attached(&mut prompt, &cancel).await {
             return self.outbox.give_back(&id, said, ReturnReason::Cancelled);
@@ -296,9 +286,7 @@ impl Actor {
     /// A prompt failed before its turn began.
     fn fail(&mut self, id: &PromptId, failure: Failure) {
         self.outbox.failure(failure.clone());
-        let turn = self.conversation.other_turn();
-        let end = Err(failure);
-        self.outbox.prompt(id, PromptState::Ended { turn, end });
+        self.outbox.prompt(id, PromptState::Ended(Err(failure)));
     }
 
     /// Answers a command without a model.

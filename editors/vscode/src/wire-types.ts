@@ -539,9 +539,7 @@ export interface Turn {
   readonly promptId: string;
   /** Its state. */
   readonly state: PromptState;
-  /** The turn that runs it, that it joined, or that ended (`running`, `joined`, `ended`). */
-  readonly turnId?: string | null;
-  /** The number of that turn, as in `_tandem/review` (`running`; missing if the prompt is a command). */
+  /** The number of its turn, as in `_tandem/review` (`running`; missing if the prompt is a command). */
   readonly turn?: number | null;
   /** Its position in the queue, counted from 1 (`queued`). */
   readonly position?: number | null;

@@ -9,10 +9,8 @@ pub use crate::domain::Completion;
 use crate::protocol::acp;
 
 /// In the `_meta` of `session/prompt` and `_tandem/session/steer`: the client's id for the prompt, unique in its
-/// session. The server assigns one if it is missing. Also in the `_meta` of the prompt's updates.
+/// session. The server assigns one if it is missing.
 pub const PROMPT_ID: &str = "tandem/promptId";
-/// In the `_meta` of a `session/update`: the turn it belongs to.
-pub const TURN_ID: &str = "tandem/turnId";
 /// The field of a replayed message's `_meta` that has the number of the turn it began, as in `_tandem/review`.
 pub const TURN: &str = "tandem/turn";
 /// In the `_meta` of a `session_info_update`, when a saved session is replayed and a turn was cut short: the stop reason,
@@ -56,9 +54,7 @@ pub struct Turn {
     pub prompt_id: String,
     /// Its state.
     pub state: PromptState,
-    /// The turn that runs it, that it joined, or that ended (`running`, `joined`, `ended`).
-    pub turn_id: Option<String>,
-    /// The number of that turn, as in `_tandem/review` (`running`; missing if the prompt is a command).
+    /// The number of its turn, as in `_tandem/review` (`running`; missing if the prompt is a command).
     pub turn: Option<u64>,
     /// Its position in the queue, counted from 1 (`queued`).
     pub position: Option<usize>,

@@ -60,7 +60,6 @@ fn source(kind: TextKind) -> Arc<TextSource> {
         session_id: "s".into(),
         kind,
         message_id: Some("m\"1".into()),
-        meta: None,
     })
 }
 

@@ -197,11 +197,11 @@ impl FrontEnd for AcpClient {
             });
     }
 
-    fn prompt(&mut self, id: &PromptId, state: &PromptState) {
-        if matches!(state, PromptState::Ended { .. }) {
+    fn prompt(&mut self, _id: &PromptId, state: &PromptState) {
+        if matches!(state, PromptState::Ended(_)) {
             self.link = None;
         }
-        self.updates.prompt(id, state);
+        self.updates.prompt(state);
     }
 
     fn state(&mut self, state: &State) {

@@ -63,22 +63,17 @@ impl PluginClient {
         };
         match state {
             PromptState::Queued(position) => turn.position = Some(*position),
-            PromptState::Running {
-                turn: name, number, ..
-            } => {
-                (turn.state, turn.turn_id, turn.turn) =
-                    (ext::PromptState::Running, Some(name.clone()), *number);
+            PromptState::Running { number, .. } => {
+                (turn.state, turn.turn) = (ext::PromptState::Running, *number);
             }
-            PromptState::Joined { turn: name } => {
-                (turn.state, turn.turn_id) = (ext::PromptState::Joined, Some(name.clone()));
-            }
+            PromptState::Joined => turn.state = ext::PromptState::Joined,
             PromptState::Returned { said, reason } => {
                 turn.state = ext::PromptState::Returned;
                 turn.reason = Some(word(reason));
                 turn.prompt = Some(blocks(said));
             }
-            PromptState::Ended { turn: name, end } => {
-                (turn.state, turn.turn_id) = (ext::PromptState::Ended, Some(name.clone()));
+            PromptState::Ended(end) => {
+                turn.state = ext::PromptState::Ended;
                 match end {
                     Ok(reason) => turn.reason = Some(word(&stop_reason(*reason))),
                     Err(failure) => {
@@ -104,7 +99,7 @@ impl FrontEnd for PluginClient {
         self.updates
             .peer()
             .notify("_tandem/turn", &self.turn(id, state));
-        self.updates.prompt(id, state);
+        self.updates.prompt(state);
     }
 
     fn state(&mut self, state: &State) {

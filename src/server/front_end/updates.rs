@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::agent::event::{About, AgentEvent};
 use crate::domain::FileDiff;
-use crate::protocol::{acp, ext};
+use crate::protocol::acp;
 use crate::rpc::{Peer, TextKind, TextSource};
 use crate::server::permission::Request;
 use crate::server::updates::{self, Chunk, Projected};
 use crate::server::wire::config_options;
-use crate::session::event::{PromptId, PromptState, State, Used};
+use crate::session::event::{PromptState, State, Used};
 use crate::session::{Offered, SessionId};
 
 /// What a client was shown, as far as later updates depend on it.
@@ -23,8 +23,6 @@ pub(super) struct Updates {
     message: Arc<TextSource>,
     thought: Arc<TextSource>,
     answers: u64,
-    /// The turn and prompt that updates belong to, as `_meta`.
-    meta: Option<Map<String, Value>>,
     /// The changes that running calls propose: a call that fails keeps its diff.
     proposed: HashMap<String, Vec<FileDiff>>,
     /// The displayed output of each running call.
@@ -43,7 +41,6 @@ impl Updates {
                 session_id: Arc::clone(id),
                 kind,
                 message_id: None,
-                meta: None,
             })
         };
         Self {
@@ -52,7 +49,6 @@ impl Updates {
             message: source(TextKind::AgentMessageChunk),
             thought: source(TextKind::AgentThoughtChunk),
             answers: 0,
-            meta: None,
             proposed: HashMap::new(),
             outputs: HashMap::new(),
             pause: None,
@@ -67,8 +63,7 @@ impl Updates {
 
     pub fn send(&self, update: acp::SessionUpdate) {
         let notification = acp::SessionNotification::new(Arc::clone(&self.id), update);
-        self.peer
-            .notify("session/update", &notification.meta(self.meta.clone()));
+        self.peer.notify("session/update", &notification);
     }
 
     /// Projects an event to updates; returns notices for which the protocol has no update.
@@ -105,24 +100,17 @@ impl Updates {
         None
     }
 
-    /// Updates belong to a prompt from its beginning to its end. A queued prompt is shown when it begins.
-    pub fn prompt(&mut self, id: &PromptId, state: &PromptState) {
+    /// A queued prompt is shown when it begins.
+    pub fn prompt(&mut self, state: &PromptState) {
         match state {
-            PromptState::Running { turn, waited, .. } => {
-                self.meta = Some(Map::from_iter([
-                    (ext::TURN_ID.to_owned(), turn.clone().into()),
-                    (ext::PROMPT_ID.to_owned(), id.to_string().into()),
-                ]));
+            PromptState::Running { waited, .. } => {
                 for block in waited.iter().flat_map(|said| blocks(said)) {
                     self.send(acp::SessionUpdate::UserMessageChunk(
                         acp::ContentChunk::new(block),
                     ));
                 }
             }
-            PromptState::Ended { .. } => {
-                self.meta = None;
-                self.proposed.clear();
-            }
+            PromptState::Ended(_) => self.proposed.clear(),
             _ => {}
         }
     }
@@ -189,18 +177,12 @@ impl Updates {
     fn next_answer(&mut self) {
         self.answers += 1;
         let id: Arc<str> = format!("m{}", self.answers).into();
-        let meta: Option<Arc<str>> = self
-            .meta
-            .as_ref()
-            .and_then(|meta| serde_json::to_string(meta).ok())
-            .map(Into::into);
         let source = |kind| {
             let (session_id, message_id) = (Arc::clone(&self.id), Some(Arc::clone(&id)));
             Arc::new(TextSource {
                 session_id,
                 kind,
                 message_id,
-                meta: meta.clone(),
             })
         };
         (self.message, self.thought) = (

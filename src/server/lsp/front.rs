@@ -247,13 +247,13 @@ impl FrontEnd for ChatFront {
             PromptState::Running { .. } => drop(self.begin()),
             // What a restart returns stands in the file, without an answer.
             PromptState::Queued(_)
-            | PromptState::Joined { .. }
+            | PromptState::Joined
             | PromptState::Returned {
                 reason: ReturnReason::Restarted,
                 ..
             } => {}
             PromptState::Returned { .. } => self.end(&Ok(Termination::Cancelled)),
-            PromptState::Ended { end, .. } => self.end(end),
+            PromptState::Ended(end) => self.end(end),
         }
     }
 

@@ -684,8 +684,7 @@
 ---@field sessionId string The session.
 ---@field promptId string The prompt.
 ---@field state wire.PromptState Its state.
----@field turnId? string The turn that runs it, that it joined, or that ended (`running`, `joined`, `ended`).
----@field turn? integer The number of that turn, as in `_tandem/review` (`running`; missing if the prompt is a command).
+---@field turn? integer The number of its turn, as in `_tandem/review` (`running`; missing if the prompt is a command).
 ---@field position? integer Its position in the queue, counted from 1 (`queued`).
 ---@field reason? string ACP's stop reason or the failure's code (`ended`), or why the model never saw it (`returned`).
 ---@field message? string The failure, for people (`ended`).
