@@ -122,7 +122,9 @@ pub fn render(prompt: Prompt, stage: Stage) -> Vec<Part> {
             Attachment::Command { name, .. } => {
                 push_block(&mut text, &format!("(the prompt {name} could not be read)"));
             }
-            Attachment::Mention { name } => push_block(&mut text, &format!("(mentioned: {name})")),
+            Attachment::Mention { name, .. } => {
+                push_block(&mut text, &format!("(mentioned: {name})"));
+            }
             Attachment::Excerpt {
                 name,
                 lines,

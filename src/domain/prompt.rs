@@ -73,6 +73,8 @@ pub enum Attachment {
     Mention {
         /// Its path or name.
         name: String,
+        /// Only these lines of it.
+        lines: Option<(u32, u32)>,
     },
     /// An image.
     Image(Image),

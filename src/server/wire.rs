@@ -21,9 +21,7 @@ pub(super) fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
             mime_type: image.mime_type,
             data: image.data,
         })),
-        acp::ContentBlock::ResourceLink(link) => Some(Attachment::Mention {
-            name: name_of(&link.uri).0,
-        }),
+        acp::ContentBlock::ResourceLink(link) => Some(mention(&link.uri)),
         acp::ContentBlock::Resource(resource) => match resource.resource {
             acp::EmbeddedResourceResource::TextResourceContents(resource) => {
                 let (name, lines) = name_of(&resource.uri);
@@ -39,10 +37,18 @@ pub(super) fn attachment(block: acp::ContentBlock) -> Option<Attachment> {
                     Attachment::Shown { heading, text }
                 })
             }
+            acp::EmbeddedResourceResource::BlobResourceContents(resource) => {
+                Some(mention(&resource.uri))
+            }
             _ => None,
         },
         _ => None,
     }
+}
+
+fn mention(uri: &str) -> Attachment {
+    let (name, lines) = name_of(uri);
+    Attachment::Mention { name, lines }
 }
 
 /// `file:///a/b.rs#L3-L7` is `/a/b.rs`, lines 3 to 7.
@@ -54,7 +60,9 @@ fn name_of(uri: &str) -> (String, Option<(u32, u32)>) {
         .map(|part| part.trim_start_matches('L').parse::<u32>().ok());
     let first = numbers.next().flatten();
     let last = numbers.next().flatten().or(first);
-    (name, first.zip(last))
+    let lines = first.zip(last);
+    let lines = lines.filter(|(first, last)| (1..=*last).contains(first));
+    (name, lines)
 }
 
 /// The name and configuration of a client's MCP server.

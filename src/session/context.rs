@@ -248,14 +248,9 @@ fn split(all: Vec<Attachment>) -> (Vec<Attachment>, Vec<(Mention, Option<Attachm
     let (mut parts, mut mentioned) = (Vec::new(), Vec::new());
     for part in all {
         match &part {
-            Attachment::Mention { name } => {
-                mentioned.push((
-                    Mention::Place {
-                        name: name.clone(),
-                        lines: None,
-                    },
-                    Some(part),
-                ));
+            Attachment::Mention { name, lines } => {
+                let (name, lines) = (name.clone(), *lines);
+                mentioned.push((Mention::Place { name, lines }, Some(part)));
                 continue;
             }
             Attachment::Text(text) => {

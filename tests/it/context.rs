@@ -65,6 +65,40 @@ fn long_instructions_are_truncated_and_outside_ones_ignored() {
 }
 
 #[test]
+fn a_link_may_name_lines_and_a_binary_resource_is_a_mention() {
+    let world = world();
+    world.write("a.rs", "one\ntwo\nthree\nfour\n");
+    world.write("b.rs", "whole\n");
+    let mut client = world.acp();
+    client.call("initialize", json!({ "protocolVersion": 1 }));
+    let session = client.session(&world);
+    let [lines, none, binary] = ["a.rs#L2:3", "a.rs#L0", "b.rs"].map(|name| world.uri(name));
+    let prompt = json!([
+        { "type": "text", "text": "look" },
+        { "type": "resource_link", "name": "a.rs", "uri": lines },
+        { "type": "resource", "resource": { "uri": binary, "blob": "AAAA" } },
+    ]);
+    let odd = json!([{ "type": "resource_link", "name": "a.rs", "uri": none }]);
+    for prompt in [prompt, odd] {
+        let params = json!({ "sessionId": session, "prompt": prompt });
+        let id = client.ask("session/prompt", params);
+        client.answer(id);
+    }
+    let sent = |number: usize| {
+        let request = &world.rehearsal().requests()[number];
+        let last = request["messages"].as_array().and_then(|all| all.last());
+        last.unwrap().to_string()
+    };
+    let first = sent(0);
+    assert!(
+        first.contains("two\\nthree") && first.contains("whole"),
+        "{first}"
+    );
+    assert!(!first.contains("one\\n") && !first.contains("four"));
+    assert!(sent(1).contains("four"), "line 0 does not exist");
+}
+
+#[test]
 fn mentioned_files_include_unsaved_changes() {
     let world = world();
     world.write("src/a.rs", "saved\n");

@@ -271,7 +271,7 @@ impl Server {
     fn excerpt(&self, uri: &str, range: Option<&Range>) -> Option<Attachment> {
         let name = native::shown(&native::file_of(uri)?);
         let Some(range) = range else {
-            return Some(Attachment::Mention { name });
+            return Some(Attachment::Mention { name, lines: None });
         };
         let document = self.documents.get(uri)?;
         let (first, last) = (range.start.line, range.last_line());
