@@ -61,7 +61,7 @@ const settings = { "tandem.baseUrl": model.baseUrl, "tandem.model": "qwen3-coder
 const START = "the workbench starts with the extension installed";
 /** Checks about all the others, which mean nothing alone. */
 const OF_ALL = "the content security policy was never violated";
-const LEGIBLE = "in every picture, text can be read in three widths and three themes";
+const LEGIBLE = "in every picture, text can be read in three widths and four themes";
 /** Up to this many groups are played again. */
 const FEW = 3;
 /** A check that failed: this run plays its group alone. */

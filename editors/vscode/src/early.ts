@@ -50,7 +50,7 @@ export class EarlyTyping implements Disposable {
 }
 
 /** What was typed at one place in a text of `length` characters, and its length after that; `undefined` if others changed too. */
-export function typedBy(changes: readonly Change[], from: number, length: number): { typed: string; length: number } | undefined {
+function typedBy(changes: readonly Change[], from: number, length: number): { typed: string; length: number } | undefined {
   let typed = "";
   let start = NaN;
   for (const { rangeOffset, rangeLength, text } of changes) {

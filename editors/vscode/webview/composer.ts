@@ -128,8 +128,9 @@ export class Composer {
   }
 
   private picker({ id, name, current, choices }: Picker): HTMLElement {
+    const provider = sharedProvider(choices.map(({ name }) => name));
     const options = choices.map(({ value, name, description }) =>
-      h("option", { value, selected: value === current, title: description }, visible(name)),
+      h("option", { value, selected: value === current, title: description }, visible(name.slice(provider.length))),
     );
     const chosen = visible(choices.find(({ value }) => value === current)?.name ?? current);
     const more = id === "model" && h("option", { value: MORE }, t("More models…"));
@@ -249,6 +250,12 @@ export class Composer {
     this.edited();
     this.send({ type: "send", text, now });
   }
+}
+
+/** `provider/` if all names begin with it: the little room is for the model. */
+function sharedProvider(names: readonly string[]): string {
+  const [provider = ""] = /^[^/]+\//.exec(names[0] ?? "") ?? [];
+  return names.every((name) => name.startsWith(provider)) ? provider : "";
 }
 
 /** The share of the window that is full, else the tokens in it; with the cost, where it is known. */

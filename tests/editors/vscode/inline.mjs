@@ -162,8 +162,22 @@ export function inlineChecks({ bench, model, picture }) {
     await isUntouched();
   }
 
+  /** Without a selection it is about the line. */
+  async function fromMenu() {
+    const entry = (name) => page.locator(".monaco-menu .action-label", { hasText: new RegExp(`^${name}$`) });
+    await bench.goToEndOf("export function low");
+    await bench.editor.locator(".view-line", { hasText: "export function low" }).click({ button: "right" });
+    await entry("tandem").hover();
+    await entry("Comment").waitFor();
+    await entry("Edit in Place").click();
+    await input.waitFor();
+    await page.keyboard.press("Escape");
+    await isUntouched();
+  }
+
   return [
     ["edit in place: the diff streams below the lines, and accepted hunks are one undo step", kept],
+    ["an edit in place of a line begins in the context menu", fromMenu],
     ["edit in place: Escape stops the model and changes nothing", stopped],
     ["edit in place: a second instruction refines the proposal", refined],
     ["edit in place: what is typed before the input is there goes into it", early],

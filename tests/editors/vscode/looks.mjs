@@ -51,6 +51,8 @@ export function looksChecks({ bench, model, picture }) {
         await until(chat.locator(`.composer select.${picker}`), isWhole);
       }
     }
+    const models = chat.locator('.composer select.model[title$=" custom/qwen3-coder"]');
+    await models.locator("option[selected]", { hasText: /^qwen3-coder$/ }).waitFor({ state: "attached" }); // all have the provider, which takes up room
   }
 
   /** What is chosen in it is read to its end. */

@@ -33,7 +33,12 @@ export const USER_SETTINGS = {
 const BROWSER_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const MODES = { plan: "Plan", ask: "Ask before edits", edit: "Accept edits", auto: "Auto" };
 /** VS Code's own themes, and the name a page has for their kind. */
-export const THEMES = { "Dark High Contrast": "vscode-high-contrast", "Light Modern": "vscode-light", "Dark Modern": "vscode-dark" };
+export const THEMES = {
+  "Dark High Contrast": "vscode-high-contrast",
+  "Light High Contrast": "vscode-high-contrast-light",
+  "Light Modern": "vscode-light",
+  "Dark Modern": "vscode-dark",
+};
 /** A tiny extension that reports problems, and the tool that packages it. */
 const LINTER = fileURLToPath(new URL("linter", import.meta.url));
 const VSCE = fileURLToPath(new URL("../../../editors/vscode/node_modules/@vscode/vsce/vsce", import.meta.url));
