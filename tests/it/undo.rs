@@ -237,6 +237,27 @@ fn undone_turns_are_redone_in_reverse_order() {
     );
 }
 
+/// As `u` in an editor does after an undo.
+#[test]
+fn what_the_person_has_redone_is_not_redone_and_can_be_undone_again() {
+    let world = world(&[edit("a.rs", &[("one", "two")])]);
+    world.write("a.rs", "one\n");
+    let mut client = world.client();
+    let session = session(&mut client, &world);
+    turn(&mut client, &session);
+    undo(&mut client, &session);
+    world.write("a.rs", "two\n");
+    assert_eq!(
+        redo(&mut client, &session)["error"]["message"],
+        "there is nothing to redo in this session"
+    );
+    assert_eq!(
+        undo(&mut client, &session)["result"]["message"],
+        "undid turn 1: a.rs"
+    );
+    assert_eq!(world.read("a.rs"), "one\n");
+}
+
 /// VS Code keeps the document of a removed file open.
 #[test]
 fn a_created_file_that_is_still_open_is_redone() {

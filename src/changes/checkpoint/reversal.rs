@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::reviewed::{ReviewError, Reviewed, named, refused, stayed};
+use super::reviewed::{ReviewError, Reviewed, named, nothing, refused, stayed};
 use super::undo::Undone;
 use super::{Checkpoints, Kind};
 use crate::changes::revert::Left;
@@ -94,15 +94,23 @@ impl Checkpoints {
         workspace: &Workspace,
         turn: Option<u64>,
     ) -> Result<Reviewed, ReviewError> {
-        let Some(index) = self.to_redo(turn) else {
-            return Err(ReviewError(
-                "there is nothing to redo in this session".to_owned(),
-            ));
-        };
-        let turn = self.reversals.get(index).map_or(0, |one| one.last_turn);
-        let (did, these) = (format!("redid turn {turn}"), "redid these changes of yours");
-        self.revert_as(workspace, index, "redone", &did, these)
-            .await
+        while let Some(index) = self.to_redo(turn) {
+            let last_turn = self.reversals.get(index).map_or(0, |one| one.last_turn);
+            let (did, these) = (
+                format!("redid turn {last_turn}"),
+                "redid these changes of yours",
+            );
+            let redone = self
+                .revert_as(workspace, index, "redone", &did, these)
+                .await;
+            // The user may have redone it already.
+            if redone != Err(nothing()) {
+                return redone;
+            }
+        }
+        Err(ReviewError(
+            "there is nothing to redo in this session".to_owned(),
+        ))
     }
 
     /// Applies a rejection's changes again.
