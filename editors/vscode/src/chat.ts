@@ -273,7 +273,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "select":
         return this.conversations.select(message.index);
       case "close":
-        return this.conversations.closeAt(message.index);
+        return this.conversations.close(message.index);
     }
   }
 

@@ -3,7 +3,7 @@
  * Invariant: exactly one is shown; others may run in the background.
  */
 import { isDeepStrictEqual } from "node:util";
-import { type Disposable, EventEmitter, workspace } from "vscode";
+import { type Disposable, EventEmitter, l10n, window, workspace } from "vscode";
 import { Draft } from "./draft";
 import { failure } from "./failure";
 import type { Memory } from "./memory";
@@ -171,9 +171,21 @@ export class Conversations implements Disposable {
     await this.switching;
   }
 
-  async closeAt(index: number): Promise<void> {
-    const [one] = this.open.splice(index, 1);
-    if (one?.session === this.current) {
+  /** Asks first where something would end, or leave the list of changes. */
+  async close(index: number): Promise<void> {
+    const one = this.open[index];
+    const running = one?.session?.isRunning === true && l10n.t("Closing this session stops its turn.");
+    const words = running || (one?.pending !== undefined && l10n.t("This session has changes to review."));
+    const yes = l10n.t("Close Session");
+    const detail = l10n.t("The changes stay in the files. “Open Session” opens it again.");
+    if (one !== undefined && (!words || (await window.showWarningMessage(words, { modal: true, detail }, yes)) === yes)) {
+      await this.closeOne(one);
+    }
+  }
+
+  private async closeOne(one: Open): Promise<void> {
+    this.open = this.open.filter((other) => other !== one);
+    if (one.session === this.current) {
       const session = this.sessions.at(-1) ?? this.begin();
       if (!this.sessions.includes(session)) {
         this.open.push({ session, title: "", isNews: false });
@@ -181,7 +193,7 @@ export class Conversations implements Disposable {
       this.show(session);
       void session.open();
     }
-    await one?.session?.close();
+    await one.session?.close();
     this.remember();
     this.elsewhere.fire();
   }
@@ -194,9 +206,9 @@ export class Conversations implements Disposable {
 
   /** Removes a saved conversation for good. */
   async delete(sessionId: string): Promise<void> {
-    const index = this.open.findIndex(({ session, id }) => (session?.current ?? id) === sessionId);
-    if (index >= 0) {
-      await this.closeAt(index);
+    const one = this.open.find(({ session, id }) => (session?.current ?? id) === sessionId);
+    if (one !== undefined) {
+      await this.closeOne(one);
     }
     await this.server.request(protocol.deleteSession, { sessionId });
     this.rename(sessionId, "");

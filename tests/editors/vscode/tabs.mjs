@@ -39,6 +39,9 @@ export function tabChecks({ bench, model, picture }) {
     await chat.locator("textarea:focus").waitFor(); // the button that had the keyboard focus is gone
     await answer("It is written.").waitFor();
     await bench.idle();
+    await tab(/Take your time/).hover();
+    await chat.getByRole("button", { name: "Close Take your time with this." }).click();
+    await bench.answerDialog("Closing this session stops its turn.", "Cancel");
     await model.open("slow");
     await tab(/^done: Take your time/).waitFor();
     await tab(/Take your time/).click();
@@ -51,7 +54,11 @@ export function tabChecks({ bench, model, picture }) {
     await tab(/Take your time/).press("ArrowRight");
     await chat.locator("[role=tab]:focus", { hasText: "Write a file" }).press("Enter");
     await said("Write a file beside it.").waitFor();
-    await chat.getByRole("button", { name: "Close Write a file beside it." }).click();
+    const close = chat.getByRole("button", { name: "Close Write a file beside it." });
+    await close.click();
+    await bench.answerDialog("has changes to review", "Cancel");
+    await close.click();
+    await bench.answerDialog("has changes to review", "Close Session");
     await tab(/Write a file/).waitFor({ state: "detached" });
   }
 
