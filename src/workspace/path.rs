@@ -26,6 +26,8 @@ use super::{mode, native};
 
 /// The number of symlinks Linux follows in one name.
 const MAX_LINKS: usize = 40;
+/// The longest path that Linux opens, in bytes.
+const LONGEST: usize = 4096;
 
 /// A workspace folder, opened once: it stays the same folder even if its name later points elsewhere.
 #[derive(Debug)]
@@ -334,6 +336,11 @@ pub enum PathError {
     /// The name contains a NUL character.
     #[error("the path {0:?} contains a NUL character")]
     Nul(String),
+    /// The name is longer than any path.
+    #[error(
+        "the path has {0} bytes, which is too long; name a file relative to the workspace directory"
+    )]
+    TooLong(usize),
     /// The name uses backslashes for folders.
     #[error("the path {0:?} uses backslashes and no such file exists; use / between directories")]
     Backslash(String),
@@ -360,6 +367,10 @@ pub enum PathError {
 /// The path in `roots` for `name`: relative to the first, absolute in any, a `file:` URI, or a close spelling
 /// ([`meant`]).
 pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, PathError> {
+    // Looking for it would take a time that grows with the square of its length.
+    if name.len() > LONGEST {
+        return Err(PathError::TooLong(name.len()));
+    }
     let trimmed = name.trim();
     if !trimmed.starts_with("file:") {
         return meant::resolve(roots, name);
@@ -377,6 +388,7 @@ pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, 
 
 /// The symbolic link called `name`, itself; `None` if something else is there.
 pub(super) fn resolve_link(roots: &[Arc<Root>], name: &str) -> Option<WorkspacePath> {
+    let name = Some(name).filter(|name| name.len() <= LONGEST)?;
     let path = walked(roots, Path::new(name), true).ok()?;
     path.link().is_ok().then_some(path)
 }
@@ -409,9 +421,16 @@ fn walked(
         ends_at_link,
     };
     walk.run(relative)?;
-    let relative = tidy(relative).unwrap_or_else(|| walk.target.clone());
+    // `link/..` is not the folder that the link is in.
+    let goes_up = relative
+        .components()
+        .any(|part| part == Component::ParentDir);
+    let (root, relative) = match tidy(relative) {
+        Some(relative) if !goes_up => (root.clone(), relative),
+        _ => (walk.root.clone(), walk.target.clone()),
+    };
     Ok(WorkspacePath {
-        root: root.clone(),
+        root,
         relative,
         target_root: walk.root,
         target: walk.target,

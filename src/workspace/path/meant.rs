@@ -15,12 +15,15 @@ use super::{PathError, Root, WorkspacePath, outside, place, resolve_path, tidy};
 
 /// The place that `name` means.
 pub(super) fn resolve(roots: &[Arc<Root>], name: &str) -> Result<WorkspacePath, PathError> {
-    let literal = resolve_path(roots, Path::new(name));
+    let exact = |name: &str| resolve_path(roots, Path::new(name));
+    let exists = |name: &&str| exact(name).is_ok_and(|path| path.exists());
+    let rest = Some(name)
+        .filter(|name| !exists(name))
+        .and_then(after_variable);
+    let name = rest.as_deref().unwrap_or(name);
+    let literal = exact(name);
     if literal.as_ref().is_ok_and(WorkspacePath::exists) {
         return literal;
-    }
-    if let Some(rest) = after_variable(name) {
-        return resolve(roots, &rest);
     }
     let spellings = spellings(roots, name);
     let places = || {

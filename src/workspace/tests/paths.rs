@@ -127,6 +127,38 @@ fn names_outside_are_refused() {
     ));
 }
 
+/// A model that repeats itself writes such names.
+#[test]
+fn a_name_without_end_is_refused_at_once() {
+    let fixture = Fixture::new();
+    let workspace = fixture.workspace();
+    for part in ["$pwd/", "../", "a/", "${workspaceFolder}/../"] {
+        for length in [4000, 400_000] {
+            let name = part.repeat(length / part.len());
+            let error = workspace.resolve(&name).err().map(|it| it.to_string());
+            let is_too_long = error.is_some_and(|error| error.contains("too long"));
+            assert_eq!(is_too_long, length > 4096, "{part}");
+            assert!(workspace.resolve_link(&name).is_none());
+        }
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_name_with_a_folder_above_is_known_by_where_it_leads() {
+    let fixture = Fixture::new();
+    fixture.write("x.txt", "other");
+    std::fs::create_dir_all(fixture.path("sub/dir")).unwrap();
+    fixture.write("sub/x.txt", "meant");
+    symlink("sub/dir", fixture.path("link")).unwrap();
+    let workspace = fixture.workspace();
+    resolves(&workspace, "link/../x.txt", "sub/x.txt", "sub/x.txt");
+    let path = workspace.resolve("link/../x.txt").unwrap();
+    // An ACP client reads and writes this one.
+    assert_eq!(path.absolute(), fixture.path("sub/x.txt"));
+    assert_eq!(&*workspace.read(&path).await.unwrap().text, "meant");
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn symlinks_inside_work_and_outside_are_refused() {
