@@ -9,7 +9,7 @@ use super::diagnostics::with_new_ones;
 use super::files::{cancelled, did_you_mean, location, named, preview, unless_cancelled};
 use super::{FileDiff, Preview, ToolContext, ToolError, ToolOutput};
 use crate::text::display::counted;
-use crate::workspace::{Change, FileChange, FileError, WorkspacePath, native};
+use crate::workspace::{Change, FileChange, FileError, WorkspacePath, first_names, native};
 
 /// How much of a diff the model sees, in bytes.
 const SHOWN_DIFF: usize = 4000;
@@ -204,8 +204,7 @@ fn lines(ranges: &[RangeInclusive<usize>]) -> String {
         [one] if one.start() >= one.end() => "",
         _ => "s",
     };
-    let ranges: Vec<_> = ranges.iter().map(range).collect();
-    format!(", line{several} {}", ranges.join(", "))
+    format!(", line{several} {}", first_names(ranges.iter(), range))
 }
 
 /// A diff cut after a whole line when it is long.

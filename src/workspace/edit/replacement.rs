@@ -85,7 +85,8 @@ impl<'a> Search<'a> {
     /// closes nothing: it may have lost its own.
     fn leaves_block(&self, place: &Range<usize>) -> bool {
         let before = self.text.get(..place.start).unwrap_or_default();
-        let depth = lines(before).last().unwrap_or_default();
+        // From its end: there may be many places in a long text.
+        let depth = before.rsplit(['\n', '\r']).next().unwrap_or_default();
         let is_less = |line: &&str| indentation(line).len() < depth.len();
         let mut after = lines(&self.edit.new_text)
             .skip(1)
@@ -102,10 +103,8 @@ impl<'a> Search<'a> {
     fn by_lines(&self, place: &Range<usize>, line_ending: LineEnding) -> Option<String> {
         let found: Vec<(&str, &str)> =
             ended_lines(self.text.get(place.clone()).unwrap_or_default()).collect();
-        let [old_text, new_text] =
-            [&self.edit.old_text, &self.edit.new_text].map(|text| self.typeset(place, text));
-        let old: Vec<&str> = lines(&old_text).collect();
-        let new: Vec<&str> = lines(self.trimmed(place, &new_text)).collect();
+        let old: Vec<&str> = lines(&self.edit.old_text).collect();
+        let new: Vec<&str> = lines(self.trimmed(place, &self.edit.new_text)).collect();
         let levels = self.levels(place, &old, &found, &new);
         let around = self.ending_around(place, line_ending);
         let mut text = String::with_capacity(self.edit.new_text.len() + new.len());
@@ -117,7 +116,9 @@ impl<'a> Search<'a> {
                     .nth(nth)
                     .or_else(|| op.old_range().end.checked_sub(1));
                 let theirs = replaced.and_then(|replaced| found.get(replaced));
+                let replaced = op.old_range().nth(nth).and_then(|at| found.get(at));
                 let line = new.get(index).copied().unwrap_or_default();
+                let line = &*self.typeset(place, replaced.map_or("", |line| line.0), line);
                 match (op, theirs) {
                     (DiffOp::Equal { .. }, Some((theirs, _)))
                         if self.strategy <= Strategy::Unicode =>
@@ -127,8 +128,7 @@ impl<'a> Search<'a> {
                     _ if index == 0 && !self.starts_line(place) => text.push_str(line),
                     _ if levels.is_ambiguous(line) => {
                         // Flat text says nothing of depth, the line that it replaces does.
-                        let (theirs, _) = op.old_range().nth(nth).and_then(|at| found.get(at))?;
-                        text.push_str(indentation(theirs));
+                        text.push_str(indentation(replaced?.0));
                         text.push_str(line.trim_start_matches([' ', '\t']));
                     }
                     _ => levels.indent(line, &mut text),
@@ -146,26 +146,29 @@ impl<'a> Search<'a> {
         Some(text)
     }
 
-    /// A text of the edit with the file's quotes, dashes and blanks, where the pass ignored them.
-    fn typeset<'t>(&self, place: &Range<usize>, text: &'t str) -> Cow<'t, str> {
+    /// A line with the file's quotes, dashes and blanks, where the pass ignored them. It gets typographic quotes only from the
+    /// line that it `replaces`: one that is added may be code.
+    fn typeset<'t>(&self, place: &Range<usize>, replaces: &str, line: &'t str) -> Cow<'t, str> {
         if !matches!(self.strategy, Strategy::Unicode | Strategy::InnerBlanks) {
-            return text.into();
+            return line.into();
         }
         let theirs = self.text.get(place.clone()).unwrap_or_default();
         let has = |character: char| theirs.contains(character);
-        let mut quotes = 0;
-        let typeset = |character: char| match character {
-            _ if has(character) => character,
-            '"' if has('“') && has('”') => {
-                quotes += 1;
-                if quotes % 2 == 1 { '“' } else { '”' }
+        let mut before = ' ';
+        let typeset = |character: char| {
+            let begins = before.is_whitespace() || "([{".contains(before);
+            before = character;
+            match character {
+                _ if has(character) => character,
+                '"' if replaces.contains('“') && begins => '“',
+                '"' if replaces.contains('”') => '”',
+                '\'' if replaces.contains('’') => '’',
+                _ if !character.is_ascii() && is_blank(character) && has(' ') => ' ',
+                _ if self.edit.old_text.contains(character) => plain_punctuation(character),
+                _ => character,
             }
-            '\'' if has('’') => '’',
-            _ if !character.is_ascii() && is_blank(character) && has(' ') => ' ',
-            _ if self.edit.old_text.contains(character) => plain_punctuation(character),
-            _ => character,
         };
-        text.chars().map(typeset).collect::<String>().into()
+        line.chars().map(typeset).collect::<String>().into()
     }
 
     fn starts_line(&self, place: &Range<usize>) -> bool {
@@ -228,7 +231,7 @@ impl<'a> Search<'a> {
         let next = ended_lines(after)
             .map(|(_, ending)| ending)
             .find(|ending| !ending.is_empty());
-        next.unwrap_or(last_ending(before))
+        next.unwrap_or_else(|| last_ending(before))
     }
 }
 
@@ -358,11 +361,12 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// What the last line that ends with a line break ends with.
-pub(super) fn last_ending(text: &str) -> &str {
-    let endings = ended_lines(text).map(|(_, ending)| ending);
-    endings
-        .filter(|ending| !ending.is_empty())
-        .last()
+pub(super) fn last_ending(text: &str) -> &'static str {
+    let end = text.rfind(['\n', '\r']).map_or(0, |at| at + 1);
+    let ended = text.get(..end).unwrap_or_default();
+    let mut longer = ["\r\n", "\r"].into_iter();
+    longer
+        .find(|ending| ended.ends_with(ending))
         .unwrap_or("\n")
 }
 

@@ -188,6 +188,14 @@ now…
         Strategy::Unicode,
         "good, half a ﬁ\n",
     );
+    // Of the lines that are added nobody knows whether they are code.
+    check(
+        "// don’t “stop”\nlet a = 1;\n",
+        "// don't \"stop\"",
+        "// don't ever \"stop\"\nlet c = f('a', \"b\");",
+        Strategy::Unicode,
+        "// don’t ever “stop”\nlet c = f('a', \"b\");\nlet a = 1;\n",
+    );
 }
 
 #[test]
