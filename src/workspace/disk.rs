@@ -254,6 +254,10 @@ pub fn lines(
         }
     }
     let more = !filled(&mut file)?.is_empty();
+    // What the limit has cut is on the next page, unless it is all of this one.
+    if let Some(end) = memchr::memrchr(b'\n', &text).filter(|_| more) {
+        text.truncate(end + 1);
+    }
     Ok((String::from_utf8_lossy(&text).into_owned(), more))
 }
 

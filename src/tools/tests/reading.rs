@@ -29,6 +29,26 @@ async fn requested_lines_of_a_huge_file_are_read() {
 }
 
 #[tokio::test]
+async fn a_page_of_a_huge_file_ends_with_a_whole_line() {
+    let line = format!("{}\n", "x".repeat(899));
+    let place = Place::new(&[("big.log", &line.repeat(40_000))]);
+    let mut offset = 1;
+    for _ in 0..2 {
+        let arguments = json!({"path": "big.log", "offset": offset});
+        let page = place.answer("read_file", arguments).await;
+        let lines = page.lines().skip(1).take_while(|line| line.ends_with('x'));
+        let numbers = lines.map(|line| {
+            assert_eq!(line.matches('x').count(), 899);
+            line.split('\t').next().unwrap().parse().unwrap()
+        });
+        let numbers: Vec<usize> = numbers.collect();
+        assert_eq!(numbers, (offset..offset + 66).collect::<Vec<_>>());
+        offset += 66;
+        assert!(page.ends_with(&format!("[continue with offset {offset}]\n")));
+    }
+}
+
+#[tokio::test]
 async fn read_file_shows_numbered_lines() {
     let place = Place::new(&[("src/main.rs", "fn main() {\n}\n")]);
     place
