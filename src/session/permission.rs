@@ -367,7 +367,7 @@ impl Policy {
     }
 
     /// The files that a restricting rule for `read_file` or `grep` is about, and tandem's own: a search that starts above
-    /// them leaves them out, as it leaves out secrets.
+    /// them leaves them out, as it leaves out secrets. A search of one such file was decided by the rules for `grep`.
     pub fn withheld(&self) -> Withheld {
         let is_about_reading = |rule: &&Rule| {
             rule.is_about_paths() && ["read_file", "grep"].iter().any(|tool| rule.names(tool))
@@ -378,9 +378,11 @@ impl Policy {
         if rules.is_empty() && own.is_empty() {
             return Withheld::default();
         }
-        Withheld::new(move |workspace, path| {
+        Withheld::new(move |workspace, path, is_named| {
             let file = Target::new(path, workspace);
-            file.is_in(&own) || rules.iter().any(|rule| file.touched(rule) != Touch::Not)
+            let counts = |rule: &&Rule| !is_named || rule.names("read_file");
+            let mut rules = rules.iter().filter(counts);
+            !is_named && file.is_in(&own) || rules.any(|rule| file.touched(rule) != Touch::Not)
         })
     }
 

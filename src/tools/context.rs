@@ -25,17 +25,18 @@ pub trait Explorer: Send + Sync {
 #[derive(Clone, Default)]
 pub struct Withheld(Option<Arc<Test>>);
 
-type Test = dyn Fn(&Workspace, &Path) -> bool + Send + Sync;
+type Test = dyn Fn(&Workspace, &Path, bool) -> bool + Send + Sync;
 
 impl Withheld {
-    /// The files for which `test` holds, by their absolute paths.
-    pub fn new(test: impl Fn(&Workspace, &Path) -> bool + Send + Sync + 'static) -> Self {
+    /// The files for which `test` holds, by their absolute paths, and whether the search is one of this file alone.
+    pub fn new(test: impl Fn(&Workspace, &Path, bool) -> bool + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(test)))
     }
 
-    /// Whether the file with this absolute path is among them.
-    pub(super) fn has(&self, workspace: &Workspace, path: &Path) -> bool {
-        self.0.as_ref().is_some_and(|test| test(workspace, path))
+    /// Whether the file with this absolute path is among them, even if the call names it.
+    pub(super) fn has(&self, workspace: &Workspace, path: &Path, is_named: bool) -> bool {
+        let test = self.0.as_ref();
+        test.is_some_and(|test| test(workspace, path, is_named))
     }
 }
 
@@ -101,7 +102,7 @@ impl ToolContext {
         !path.is_secret()
             && !names
                 .iter()
-                .any(|name| self.withheld.has(&self.workspace, name))
+                .any(|name| self.withheld.has(&self.workspace, name, false))
     }
 
     /// The file called `name`; once the call is approved, only a file it was approved for.

@@ -71,17 +71,20 @@ pub(super) fn named(workspace: &Workspace, path: &WorkspacePath) -> String {
     format!("{name} → {}", escape_line(&native::shown(path.target())))
 }
 
+/// Why reading what is at `path` requires approval, if it does.
+pub(super) fn secrecy(path: &WorkspacePath) -> Option<String> {
+    let caution = || format!("{} may contain secrets", native::shown(path.target()));
+    path.is_secret().then(caution)
+}
+
 /// A preview of something done in one place.
 pub(super) fn preview(title: String, path: &WorkspacePath, line: Option<usize>) -> Preview {
-    let caution = path
-        .is_secret()
-        .then(|| format!("{} may contain secrets", native::shown(path.target())));
     let locations = vec![location(path.absolute(), line)];
     Preview {
         title,
         locations,
         targets: vec![path.real()],
-        caution,
+        caution: secrecy(path),
         ..Preview::default()
     }
 }

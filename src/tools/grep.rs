@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use self::search::Search;
-use super::files::{blocking, missing, search_preview, starts};
+use super::files::{blocking, missing, search_preview, secrecy, starts};
 use super::pattern::PathPattern;
 use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::text::display::escape_line;
@@ -56,11 +56,11 @@ impl TypedTool for Grep {
             .glob
             .map(|glob| format!(" in {}", escape_line(&glob)))
             .unwrap_or_default();
-        Ok(search_preview(
-            context,
-            &format!("Search “{}”{files}", escape_line(&arguments.pattern)),
-            &starts,
-        ))
+        let title = format!("Search “{}”{files}", escape_line(&arguments.pattern));
+        Ok(Preview {
+            caution: starts.iter().find_map(secrecy),
+            ..search_preview(context, &title, &starts)
+        })
     }
 
     async fn run(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolError> {

@@ -466,6 +466,31 @@ fn rules_apply_to_reading_and_all_names_of_a_file() {
 }
 
 #[test]
+fn an_approved_search_of_a_restricted_file_shows_its_lines() {
+    let search =
+        |id: &str, path: &str| call(id, "grep", json!({ "pattern": "words", "path": path }));
+    let world = World::new(json!([
+        [search("c1", "private/a.txt"), search("c2", ".env")], [{ "text": "ok" }],
+    ]));
+    world.write("private/a.txt", "hidden words");
+    world.write(".env", "KEY=words");
+    let rules = json!({ "permissions": { "ask": ["grep(private/**)"] } });
+    let mut client = client_with(&world, rules);
+    let session = client.session(&world);
+    let id = client.prompt(&session, "go");
+    for _ in 0..2 {
+        let asked = question(&mut client);
+        choose(&mut client, &asked, "allow_once");
+    }
+    end(&mut client, id);
+    let told = told(&world);
+    assert!(
+        told.contains("hidden words") && told.contains("KEY=words"),
+        "{told}"
+    );
+}
+
+#[test]
 fn invisible_characters_are_shown_in_requests() {
     let world = World::new(json!([
         [write("c1", "p\u{430}y\u{202e}.txt", "a\u{200b}\u{e0041}\n")], [{ "text": "ok" }],

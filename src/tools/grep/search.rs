@@ -2,7 +2,7 @@
 
 use crate::domain::lock;
 use std::collections::HashMap;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -14,10 +14,12 @@ use super::hits::{Collector, Hits};
 use crate::tools::Withheld;
 use crate::tools::pattern::PathPattern;
 use crate::workspace::walk::{Entry, Kind};
-use crate::workspace::{Document, Workspace, WorkspacePath, notebook};
+use crate::workspace::{Document, Workspace, WorkspacePath, content, notebook};
 
-/// The longest line that is searched, in bytes.
+/// The longest line that is searched, in bytes. Longer files are searched as bytes.
 const MAX_LINE: usize = 16 << 20;
+/// How much of a file shows whether it is text, in bytes.
+const BEGINNING: u64 = 64 << 10;
 
 /// A search.
 pub(super) struct Search {
@@ -52,6 +54,7 @@ impl Search {
             let visitor = || {
                 let mut thread = Thread {
                     search: self,
+                    is_approved: start.is_secret(),
                     workspace,
                     buffers: &buffers,
                     cancel,
@@ -97,11 +100,12 @@ impl Search {
             let named = workspace
                 .resolve_path(path)
                 .ok()
-                .filter(|it| !it.is_secret() && !path.exists())
+                .filter(|it| (!it.is_secret() || start.is_secret()) && !path.exists())
                 .filter(|it| {
+                    let is_named = *path == start.real();
                     ![path, &it.absolute()]
                         .iter()
-                        .any(|it| self.withheld.has(workspace, it))
+                        .any(|it| self.withheld.has(workspace, it, is_named))
                 });
             let (Some(named), Ok(below)) = (named, path.strip_prefix(start.real())) else {
                 continue;
@@ -135,6 +139,8 @@ impl Search {
 /// One thread of a search.
 struct Thread<'a> {
     search: &'a Search,
+    /// Whether a person approved a search that starts at what may contain secrets.
+    is_approved: bool,
     workspace: &'a Workspace,
     buffers: &'a Buffers,
     cancel: &'a CancellationToken,
@@ -145,7 +151,8 @@ struct Thread<'a> {
 
 impl Thread<'_> {
     fn visit(&mut self, entry: &Entry<'_>, from: &Path) {
-        let below = if entry.below().as_os_str().is_empty() {
+        let is_named = entry.below().as_os_str().is_empty();
+        let below = if is_named {
             entry.real()
         } else {
             entry.below()
@@ -154,14 +161,15 @@ impl Thread<'_> {
             return;
         }
         let path = || {
-            if entry.below().as_os_str().is_empty() {
+            if is_named {
                 from.to_owned()
             } else {
                 from.join(entry.below())
             }
         };
-        let is_withheld = |path: &Path| self.search.withheld.has(self.workspace, path);
-        if entry.is_secret() || is_withheld(entry.real()) || is_withheld(&path()) {
+        let is_withheld = |path: &Path| self.search.withheld.has(self.workspace, path, is_named);
+        let is_secret = entry.is_secret() && !self.is_approved;
+        if is_secret || is_withheld(entry.real()) || is_withheld(&path()) {
             lock(self.hits).skip(path());
             return;
         }
@@ -188,14 +196,21 @@ impl Thread<'_> {
             return as_read(&document.text);
         }
         let file = entry.open()?;
-        let is_whole = notebook::is_notebook(path) && file.metadata()?.len() <= MAX_LINE as u64;
-        let file = Cancellable {
+        let is_whole = file.metadata()?.len() <= MAX_LINE as u64;
+        let mut file = Cancellable {
             file,
             cancel: self.cancel,
         };
-        if is_whole {
-            return as_read(&io::read_to_string(file)?);
+        // What is not text is not read to its end; the searcher knows UTF-16.
+        let mut bytes = Vec::new();
+        file.by_ref().take(BEGINNING).read_to_end(&mut bytes)?;
+        if is_whole && !bytes.contains(&0) {
+            file.read_to_end(&mut bytes)?;
+            if let Some((text, _)) = content::decode(bytes) {
+                return as_read(&text);
+            }
         }
+        file.file.rewind()?;
         self.searcher.search_reader(matcher, file, collector)
     }
 }

@@ -221,15 +221,40 @@ async fn grep_skips_binaries_and_reports_skipped_secrets() {
     place
         .check("grep", json!({"pattern": "key"}), expected)
         .await;
-    for secret in [".env", "home/.ssh/deep"] {
-        let answer = place
-            .answer("grep", json!({"pattern": "key", "path": secret}))
-            .await;
-        assert!(
-            answer.starts_with("[no match; 0 files searched]\n[not searched"),
-            "{answer}"
-        );
+    for (secret, found) in [
+        (".env", ".env"),
+        ("home/.ssh/deep", "home/.ssh/deep/config"),
+    ] {
+        let search = json!({"pattern": "key", "path": secret});
+        let preview = place.preview("grep", search.clone()).await.unwrap();
+        let caution = format!("{secret} may contain secrets");
+        assert_eq!(preview.caution, Some(caution), "it requires approval");
+        let expected = format!("{found}\n1:key=1\n\n[1 matching line in 1 file]\n");
+        place.check("grep", search, &expected).await;
     }
+}
+
+#[tokio::test]
+async fn grep_finds_what_reading_shows_in_any_encoding() {
+    let utf16 = |text: &str| -> Vec<u8> {
+        let units = text.encode_utf16().flat_map(u16::to_le_bytes);
+        [0xff, 0xfe].into_iter().chain(units).collect()
+    };
+    let place = Place::new(&[("utf8", "größer\n")]);
+    place.write("latin1", b"gr\xf6\xdfer\n");
+    place.write("utf16", &utf16("größer\n"));
+    place.write("broken", b"gr\xf6\xdfer \x07 and more\n");
+    let expected =
+        "latin1\n1:größer\n\nutf16\n1:größer\n\nutf8\n1:größer\n\n[3 matching lines in 3 files]\n";
+    place
+        .check(
+            "grep",
+            json!({"pattern": "GRÖ", "ignore_case": true}),
+            expected,
+        )
+        .await;
+    let bytes = place.answer("grep", json!({"pattern": "and more"})).await;
+    assert!(bytes.contains("[1 matching line in 1 file]"), "{bytes}");
 }
 
 #[tokio::test]
