@@ -97,26 +97,44 @@ fn replaces<'a>(old: &str, new: &'a str) -> Option<&'a str> {
 }
 
 fn says_so<'a>(old: &str, new: &'a str) -> Option<&'a str> {
-    let (mut before, mut is_yaml) = ("", false);
+    let (mut before, mut is_yaml, mut is_fenced) = ("", false, false);
     let mut lines = new.lines().peekable();
     while let Some(line) = lines.next() {
         is_yaml |= line == "---";
-        // Alone, dots are a body in Python, end a document in YAML, and go on with an example.
+        is_fenced ^= line.trim_start().starts_with("```");
+        let begins = |marks: &[&str], line: &str| {
+            let line = line.trim_start();
+            marks.iter().any(|mark| line.starts_with(mark))
+        };
+        // Alone, dots are a body in Python, end a document in YAML and the parameters of a function in C, and go on with an
+        // example.
         let is_body = is_yaml && lines.peek().is_none_or(|next| *next == "---")
-            || [">>>", "..."]
-                .iter()
-                .any(|sign| before.trim_start().starts_with(sign))
+            || lines.peek().is_some_and(|next| begins(&[")"], next))
+            || begins(&[">>>", "..."], before)
             || before.ends_with([':', '"', '\''])
             || before.is_empty() && line.starts_with(' ');
-        if !line.trim().is_empty() {
-            before = line.trim_end();
-        }
-        let is_one = is_placeholder(line) || DOTS.contains(&line.trim()) && !is_body;
+        let is_dots = DOTS.contains(&comment(line).unwrap_or(line.trim()));
+        let is_one = if is_dots {
+            // Examples in documentation leave something out.
+            let is_example = is_fenced || begins(&["///", "//!"], line);
+            !is_example && (comment(line).is_some() || !is_body)
+        } else {
+            is_placeholder(line) && !ends_sentence(before, line)
+        };
         if is_one && !old.lines().any(|before| before.trim() == line.trim()) {
             return Some(line);
         }
+        if !line.trim().is_empty() {
+            before = line.trim_end();
+        }
     }
     None
+}
+
+/// Whether a comment ends a sentence of the one `before` it: `/// Otherwise it is⏎/// unchanged.`
+fn ends_sentence(before: &str, line: &str) -> bool {
+    let is_open = |before: &str| before.ends_with(|c: char| c.is_alphanumeric() || c == ',');
+    comment(before).is_some_and(is_open) && line.ends_with('.') && !ends_with_dots(line)
 }
 
 /// The words of a text in lowercase.
@@ -355,10 +373,15 @@ mod tests {
         );
         assert_eq!(added("x\n", "y\n# ... rest ...\n"), Some("# ... rest ..."));
         assert_eq!(added("x\n", "y\n...\nz\n"), Some("..."));
+        assert_eq!(added("x\n", "/// ... rest ...\n"), Some("/// ... rest ..."));
         for body in [
             "def f():\n    ...\n",
             "class A:\n    \"\"\"A.\"\"\"\n    ...\n",
             "    ...\n",
+            "int f(\n    const char *format,\n    ...\n);\n",
+            "# Use\n```rust\nfn main() {\n    // ...\n}\n```\n",
+            "/// # fn f() {\n///     ...\n/// # }\n",
+            "/// Otherwise the value is\n/// unchanged.\n",
         ] {
             assert_eq!(added("x\n", body), None);
         }
