@@ -16,6 +16,9 @@ use crate::domain::Stored;
 use crate::workspace::patch::Chunk;
 use crate::workspace::{Change, FileChange, FileError, Source, Workspace, WorkspacePath, native};
 
+/// Past this many bytes, a result has one line for each other file.
+const REPORT: usize = 40_000;
+
 /// What happens to one file.
 pub(super) struct Item {
     pub path: WorkspacePath,
@@ -351,8 +354,15 @@ fn output(context: &ToolContext, done: &Changed, failure: &str) -> ToolOutput {
             report(&name, change)
         }
     };
+    let (mut content, most) = (String::new(), context.room(REPORT));
+    for report in done.iter().map(line) {
+        // The diffs of many files would fill the context.
+        let is_short = content.len() + report.len() <= most;
+        let first = report.split_inclusive('\n').next().unwrap_or_default();
+        content += if is_short { report.as_str() } else { first };
+    }
     ToolOutput {
-        content: done.iter().map(line).collect::<String>() + failure,
+        content: content + failure,
         locations: done
             .iter()
             .map(|(path, change)| location(path.absolute(), first_line(change)))

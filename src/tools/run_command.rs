@@ -242,8 +242,10 @@ async fn start(context: &ToolContext, arguments: &Arguments) -> Result<ToolOutpu
         return in_background(context, &job, head, WATCHED).await;
     }
     context.shell.wait_in(&context.call_id, &job);
+    // Some send 0 where they mean no other limit.
     let limit = arguments
         .timeout_s
+        .filter(|seconds| *seconds > 0)
         .map(Duration::from_secs)
         .or(context.shell.timeout())
         .unwrap_or(Duration::MAX);

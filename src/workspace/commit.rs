@@ -202,6 +202,11 @@ impl Effect {
             ));
         }
         let (before, after) = now.stored(path, change.stored());
+        // No tool could read or repair the file.
+        if by_a_model && now.exists() && new.contains('\0') && !old.contains('\0') {
+            let stored = after.unwrap_or_default().shown(&new);
+            return Err(FileError::Unencodable(path.display(), stored, '\0'));
+        }
         let change = FileChange {
             old_text: now.exists().then(|| now.text.clone()),
             new_text: outcome.new_text.clone(),

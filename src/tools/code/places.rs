@@ -19,7 +19,8 @@ const MAX_LINE: usize = 200;
 pub(super) async fn list(context: &ToolContext, places: &[Place]) -> String {
     let mut texts = Texts::default();
     let mut lines: Vec<String> = Vec::new();
-    for place in places {
+    let mut places = places.iter();
+    for place in places.by_ref() {
         let holder = place
             .name
             .as_deref()
@@ -37,9 +38,11 @@ pub(super) async fn list(context: &ToolContext, places: &[Place]) -> String {
         if !lines.contains(&line) {
             lines.push(line);
         }
+        if lines.len() == SHOWN {
+            break;
+        }
     }
-    let left_out = lines.len().saturating_sub(SHOWN);
-    lines.truncate(SHOWN);
+    let left_out = places.len();
     let more = if left_out > 0 {
         format!("[{left_out} more]\n")
     } else {

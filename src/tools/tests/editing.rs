@@ -55,6 +55,34 @@ async fn edit_file_explains_what_it_cannot_do() {
 }
 
 #[tokio::test]
+async fn a_replacement_of_everything_is_fast_and_its_result_short() {
+    let place = Place::new(&[("a.rs", &"let foo = 1; // of many\n".repeat(40_000))]);
+    let begin = std::time::Instant::now();
+    let all = |old: &str, new: &str| json!({"path": "a.rs", "edits": [{"old_text": old, "new_text": new, "replace_all": true}]});
+    for (old, new) in [("foo", "bar"), ("bar = 1", "bar =\r\n1")] {
+        let answer = place.answer("edit_file", all(old, new)).await;
+        assert!(answer.starts_with("Changed a.rs, lines 1"), "{answer}");
+        assert!(answer.contains(" and 39995 more; matched exactly"));
+        assert!(answer.len() < 5000, "{} bytes", answer.len());
+    }
+    // It was minutes when each place was looked for from the beginning.
+    let time = begin.elapsed();
+    assert!(time < std::time::Duration::from_secs(30), "{time:?}");
+}
+
+#[tokio::test]
+async fn a_text_file_stays_one() {
+    let place = Place::new(&[("a.c", "int a;\n")]);
+    let edit = json!({"path": "a.c", "edits": [{"old_text": "int", "new_text": "int\u{0}"}]});
+    let refused = place.answer("edit_file", edit).await;
+    assert!(
+        refused.contains("which cannot represent '\\0'"),
+        "{refused}"
+    );
+    assert_eq!(place.on_disk("a.c"), "int a;\n");
+}
+
+#[tokio::test]
 async fn an_edit_is_visible_before_its_arguments_are_complete() {
     let place = Place::new(&[("a.rs", "one\ntwo\n")]);
     let sketch = |text: &str| {
@@ -181,6 +209,20 @@ async fn apply_patch_changes_several_files() {
     assert!(
         !place.folder.path().join("b.rs").exists() && !place.folder.path().join("c.rs").exists()
     );
+}
+
+#[tokio::test]
+async fn the_result_of_many_changes_is_bounded() {
+    let place = Place::new(&[]);
+    let added = "+one of many lines that a patch adds\n".repeat(200);
+    let mut sections = String::new();
+    for number in 0..40 {
+        place.write(&format!("{number}.txt"), b"x\n");
+        sections += &format!("*** Update File: {number}.txt\n@@\n x\n{added}");
+    }
+    let answer = place.answer("apply_patch", patch(&sections)).await;
+    assert!(answer.len() < 45_000, "{} bytes", answer.len());
+    assert_eq!(answer.matches("Changed ").count(), 40);
 }
 
 #[tokio::test]
