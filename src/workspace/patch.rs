@@ -272,9 +272,12 @@ fn update(chunks: &mut Vec<Chunk>, line: &str, ending: &str) {
             Line::Removed(text) => text.starts_with("-- "),
             Line::Added(text) => text.starts_with("++ "),
         };
+        let is_added = |line: &Line| matches!(line, Line::Added(_));
+        // A comment that is removed (`--- x` in SQL) has no other name below it.
         if let [first] = chunks.as_slice()
             && first.anchors.is_empty()
             && first.lines.iter().all(is_said)
+            && (!first.changes() || first.lines.iter().any(is_added))
         {
             chunks.clear();
         }
@@ -498,6 +501,23 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_removed_comment_is_not_the_name_of_a_file() {
+        let patch =
+            "*** Begin Patch\n*** Update File: a.sql\n--- comment\n@@\n-x\n+y\n*** End Patch";
+        let [
+            FilePatch {
+                action: Action::Update { chunks, .. },
+                ..
+            },
+        ] = &parse(patch).unwrap()[..]
+        else {
+            panic!("it is one file");
+        };
+        let first = Line::Removed("-- comment".to_owned());
+        assert_eq!((chunks.len(), &chunks[0].lines), (2, &vec![first]));
     }
 
     #[test]
