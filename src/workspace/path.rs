@@ -418,6 +418,7 @@ fn walked(
         root: root.clone(),
         target: PathBuf::new(),
         links: 0,
+        is_missing: false,
         ends_at_link,
     };
     walk.run(relative)?;
@@ -482,6 +483,8 @@ struct Walk<'a> {
     /// Free of symlinks.
     target: PathBuf,
     links: usize,
+    /// Whether nothing is there, and nothing below it.
+    is_missing: bool,
     ends_at_link: bool,
 }
 
@@ -491,10 +494,14 @@ impl Walk<'_> {
         while let Some(name) = ahead.pop_front() {
             match name.as_encoded_bytes() {
                 b"." => {}
-                b".." if self.target.pop() => {}
+                b".." if self.target.pop() => self.is_missing = false,
                 b".." => return Err(outside(self.roots, self.named)),
                 _ => {
                     self.refuse_special_name(&name)?;
+                    if self.is_missing {
+                        self.target.push(name);
+                        continue;
+                    }
                     self.target.push(self.root.spelling(&self.target, name));
                     if self.ends_at_link && ahead.is_empty() {
                         continue;
@@ -532,7 +539,10 @@ impl Walk<'_> {
         match self.root.dir.symlink_metadata(&self.target) {
             Ok(found) if found.is_symlink() => {}
             // If it does not exist or cannot be examined, whoever opens it reports that.
-            _ => return Ok(None),
+            found => {
+                self.is_missing = found.is_err();
+                return Ok(None);
+            }
         }
         self.links += 1;
         let link = match self.links {
