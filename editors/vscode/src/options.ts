@@ -23,6 +23,10 @@ export class Options {
     this.others = options;
   }
 
+  get haveModel(): boolean {
+    return this.others.some(({ id }) => id === "model");
+  }
+
   /** The mode, with a description of each choice, and the other options. */
   get pickers(): Picker[] {
     const { modes } = this;

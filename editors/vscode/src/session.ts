@@ -285,7 +285,7 @@ export class Session implements Disposable {
       }
     }
     await this.open();
-    if (this.problem === undefined && this.status?.state !== "no_model") {
+    if (this.problem === undefined && this.options.haveModel) {
       this.transcript.settleSetup(l10n.t("tandem is set up now."));
       this.changed();
     }

@@ -436,8 +436,15 @@ test("cards that ask for a setup are settled by one that works", async () => {
   const turn = current.prompt({ text: "hello", attachments: [] });
   (await stage.take("session/prompt")).reject(new ResponseError(-32000, "no model is configured", { code: "no_model" }));
   await turn;
-  await current.reopen(true);
-  const card = current.transcript.all().at(-1);
+  const reopened = async (configOptions: readonly unknown[]) => {
+    stage.ended.fire();
+    const done = current.reopen(true);
+    (await stage.take("session/resume")).resolve({ configOptions });
+    await done;
+    return current.transcript.all().at(-1);
+  };
+  assert.equal((await reopened([]))?.kind, "error", "the server works, but has no model");
+  const card = await reopened([{ id: "model", type: "select", name: "Model", currentValue: "a/b", options: [] }]);
   assert.deepEqual(card?.kind === "notice" && card.remedies, ["retry"], "the error is gone, and the prompt can be sent");
 });
 
