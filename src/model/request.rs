@@ -80,7 +80,7 @@ struct Request {
     waited: Duration,
     /// Whether part of the answer was delivered.
     output: bool,
-    /// Whether text or a call is arriving, rather than thoughts.
+    /// Whether text, a call or the end is arriving, rather than thoughts.
     writes: bool,
     size: usize,
 }
@@ -132,7 +132,8 @@ impl Request {
             ModelEvent::Text(_)
             | ModelEvent::Refusal(_)
             | ModelEvent::CallStart { .. }
-            | ModelEvent::CallDelta { .. } => true,
+            | ModelEvent::CallDelta { .. }
+            | ModelEvent::Finish(_) => true,
             ModelEvent::Usage(_) | ModelEvent::Notice(_) => self.writes,
             _ => false,
         };
