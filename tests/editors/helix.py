@@ -361,7 +361,7 @@ def last_turn_is_undone_and_redone():
         helix.shows("Sums two")
         helix.shows(r"a - b")
         helix.action("Keep the changes")
-        helix.shows("Changes kept")
+        helix.shows("kept all changes")
 
 
 @test

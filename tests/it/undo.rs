@@ -759,7 +759,7 @@ fn lsp_only_clients_undo_and_keep_by_command() {
     assert_eq!(world.read("a.rs"), "two\n");
     assert_eq!(
         execute(&mut client, "tandem.keep", json!([])),
-        "tandem: Changes kept"
+        "tandem: kept all changes"
     );
     assert_eq!(
         execute(&mut client, "tandem.undo", json!([])),

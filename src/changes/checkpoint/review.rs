@@ -138,7 +138,7 @@ impl Checkpoints {
             self.turns.clear();
             self.reversals
                 .retain(|reversal| reversal.kind == Kind::Undo);
-            "Changes kept".to_owned()
+            "kept all changes".to_owned()
         } else {
             let entry = self.find(selection)?;
             match (&selection.path, selection.hunk) {
