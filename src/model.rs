@@ -183,13 +183,6 @@ impl ReasoningItem {
     }
 }
 
-impl ToolCall {
-    /// Whether it may run: it names a tool, and its arguments are complete.
-    pub fn runnable(&self) -> bool {
-        !self.name.is_empty() && matches!(self.arguments, Arguments::Object(_))
-    }
-}
-
 /// The arguments of a call: parsed once, after the last fragment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -258,7 +258,7 @@ mod tests {
         events.push(ModelEvent::Finish(finish.clone()));
         let collected = collect(&events, &[]);
         assert_eq!(
-            collected.message.calls[0].runnable(),
+            matches!(collected.message.calls[0].arguments, Arguments::Object(_)),
             runnable,
             "{json:?} {finish:?}"
         );

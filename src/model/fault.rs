@@ -10,10 +10,10 @@ use std::time::Duration;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::answer::LARGEST;
 use super::{Endpoint, ErrorCode, Failure};
 pub(super) use remedy::Remedy;
 use words::Words;
+pub(super) use words::wait;
 
 /// Separates a cause from what to do about it.
 const WAY: &str = " — ";
@@ -121,15 +121,10 @@ pub(super) fn invalid(what: &impl Display) -> Failure {
     Failure::new(ErrorCode::InvalidRequest, what.to_string())
 }
 
-/// An answer of more than [`LARGEST`] bytes.
-pub(super) fn too_large() -> Failure {
-    let largest = LARGEST >> 20;
+/// An answer of more than `largest` bytes.
+pub(super) fn too_large(largest: usize) -> Failure {
+    let largest = largest >> 20;
     invalid(&format!("the answer is larger than {largest} MiB"))
-}
-
-/// How long the provider asks to wait, if it says so in a body or message.
-pub(super) fn wait(body: &str) -> Option<Duration> {
-    words::read(body).wait
 }
 
 /// A document instead of a stream: often an error with status 200.

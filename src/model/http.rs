@@ -58,7 +58,7 @@ impl Http {
     }
 
     /// The answer to a request with the endpoint's key and headers. A key that a program has printed may have expired: if
-    /// it is refused and the program prints another one, the request is sent again with that.
+    /// it is refused, the request is sent again with what the program prints now.
     async fn answer(
         &self,
         endpoint: &Endpoint,
@@ -76,17 +76,12 @@ impl Http {
                 ..answer(response)
             })
         };
-        let key = self.key(endpoint, None).await?;
-        let first = send(key.clone()).await?;
-        if first.status != StatusCode::UNAUTHORIZED {
-            return Ok(first);
+        let answer = send(self.key(endpoint).await?).await?;
+        if answer.status != StatusCode::UNAUTHORIZED || !matches!(endpoint.key, Key::Command(_)) {
+            return Ok(answer);
         }
-        let another = self.key(endpoint, key.as_ref()).await?;
-        let text = |key: &Option<SecretString>| Some(key.as_ref()?.expose_secret().to_owned());
-        if text(&another) == text(&key) {
-            return Ok(first);
-        }
-        send(another).await
+        self.printed.lock().await.take();
+        send(self.key(endpoint).await?).await
     }
 
     /// Gets a JSON document, or sends one and returns the response: of the API, or of the whole server where the path
@@ -118,7 +113,7 @@ impl Http {
         while let Some(bytes) = answer.body.next().await {
             body.extend_from_slice(&bytes?);
             if body.len() > LARGEST {
-                return Err(fault::too_large());
+                return Err(fault::too_large(LARGEST));
             }
         }
         let body = String::from_utf8_lossy(&body);
@@ -150,19 +145,13 @@ impl Http {
         }
     }
 
-    /// The key, unless its program can print another one than the one that was refused.
-    async fn key(
-        &self,
-        endpoint: &Endpoint,
-        refused: Option<&SecretString>,
-    ) -> Result<Option<SecretString>, Failure> {
+    async fn key(&self, endpoint: &Endpoint) -> Result<Option<SecretString>, Failure> {
         match &endpoint.key {
             Key::None | Key::Missing { .. } => Ok(None),
             Key::Value(key) | Key::Variable { value: key, .. } => Ok(Some(key.clone())),
             Key::Command(command) => {
                 let mut printed = self.printed.lock().await;
-                let refused = refused.map(ExposeSecret::expose_secret);
-                if printed.as_ref().map(ExposeSecret::expose_secret) == refused {
+                if printed.is_none() {
                     *printed = Some(key::run(command).await?);
                 }
                 Ok(printed.clone())

@@ -30,6 +30,8 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// While the person's own server loads its model: the wait between attempts, and their maximum number.
 const LOADING_WAIT: Duration = Duration::from_secs(2);
 const LOADING_TRIES: u32 = 300;
+/// A larger stream is an error, in bytes: servers may send hundreds of them for each token.
+const LARGEST_STREAM: usize = 128 << 20;
 /// Error pages are read up to this size, in bytes.
 const LARGEST_ERROR: usize = 64 << 10;
 /// How long a failed request waits for the names of similar models.
@@ -82,6 +84,7 @@ struct Request {
     output: bool,
     /// Whether text, a call or the end is arriving, rather than thoughts.
     writes: bool,
+    /// How much of a stream has arrived, in bytes.
     size: usize,
 }
 
@@ -98,7 +101,7 @@ impl Request {
     async fn next(&mut self) -> Option<Result<ModelEvent, Failure>> {
         loop {
             if let Some(event) = self.batch.pop() {
-                return Some(self.hand_out(event));
+                return Some(Ok(self.hand_out(event)));
             }
             if let Some(error) = self.failed.take() {
                 let error = fault::without_key(self.key.as_ref(), error);
@@ -112,7 +115,7 @@ impl Request {
         }
     }
 
-    fn hand_out(&mut self, mut event: ModelEvent) -> Result<ModelEvent, Failure> {
+    fn hand_out(&mut self, mut event: ModelEvent) -> ModelEvent {
         if let ModelEvent::Usage(usage) = &mut event {
             usage.cost = usage
                 .cost
@@ -137,14 +140,7 @@ impl Request {
             ModelEvent::Usage(_) | ModelEvent::Notice(_) => self.writes,
             _ => false,
         };
-        self.size += size(&event);
-        if self.size > LARGEST {
-            self.phase = Phase::Over;
-            self.batch = Batch::default();
-            self.failed = None;
-            return Err(fault::too_large());
-        }
-        Ok(event)
+        event
     }
 
     /// Announces another attempt, or gives up. While a model loads, only the first attempt is announced.
@@ -250,7 +246,6 @@ impl Request {
         let status = answer.status;
         self.asked = answer.retry_after;
         let said = text(endpoint, answer, Vec::new(), LARGEST_ERROR).await;
-        self.asked = self.asked.or_else(|| fault::wait(&said));
         if self.adapt(status, &said) {
             return;
         }
@@ -338,7 +333,12 @@ impl Request {
                 if decoder.fresh() && is_document(&bytes) {
                     return self.document(answer, decoder, bytes).await;
                 }
-                let fed = decoder.feed(&bytes, &mut self.batch);
+                self.size += bytes.len();
+                let fed = if self.size > LARGEST_STREAM {
+                    Err(fault::too_large(LARGEST_STREAM))
+                } else {
+                    decoder.feed(&bytes, &mut self.batch)
+                };
                 if fed.is_ok() && !decoder.done() {
                     return self.phase = Phase::Read(answer, decoder);
                 }
@@ -416,15 +416,4 @@ fn backoff(tries: u32) -> Duration {
     let base = FIRST_WAIT * 2_u32.pow(tries.saturating_sub(1));
     let random = RandomState::new().hash_one(tries) % 512;
     base * (768 + u32::try_from(random).expect("less than 512")) / 1024
-}
-
-fn size(event: &ModelEvent) -> usize {
-    match event {
-        ModelEvent::Text(text) | ModelEvent::Reasoning(text) | ModelEvent::Refusal(text) => {
-            text.len()
-        }
-        ModelEvent::CallDelta { json, .. } => json.len(),
-        ModelEvent::CallStart { id, name, .. } => id.len() + name.len() + size_of::<ModelEvent>(),
-        _ => 0,
-    }
 }

@@ -126,7 +126,7 @@ fn chat(endpoint: &Endpoint) -> Option<Value> {
         Host::Moonshot if known.at_least(2, 5) => Some(toggle(word? != "none")),
         Host::Moonshot => None,
         Host::Zai => glm(endpoint),
-        Host::DashScope => dashscope(endpoint),
+        Host::DashScope => Some(dashscope(endpoint)),
         Host::Groq if known.family == Family::Qwen => {
             Some(json!({ "reasoning_effort": if word? == "none" { "none" } else { "default" } }))
         }
@@ -134,7 +134,7 @@ fn chat(endpoint: &Endpoint) -> Option<Value> {
         Host::Mistral | Host::Groq | Host::Google | Host::DeepSeek => {
             Some(json!({ "reasoning_effort": effort(endpoint, None)? }))
         }
-        Host::Xai | Host::Anthropic | Host::Hosted | Host::Other => own_server(endpoint),
+        Host::Xai | Host::Anthropic | Host::Hosted | Host::Other => Some(own_server(endpoint)),
     }
 }
 
@@ -160,7 +160,7 @@ fn glm(endpoint: &Endpoint) -> Option<Value> {
 }
 
 /// Qwen forgets the thoughts of earlier turns unless it is told to keep them.
-fn dashscope(endpoint: &Endpoint) -> Option<Value> {
+fn dashscope(endpoint: &Endpoint) -> Value {
     let (known, mut fields) = (endpoint.known(), Fields::new());
     if let Some(word) = &endpoint.effort {
         fields.insert("enable_thinking".into(), (word != "none").into());
@@ -168,7 +168,7 @@ fn dashscope(endpoint: &Endpoint) -> Option<Value> {
     if known.family == Family::Qwen && known.at_least(3, 6) {
         fields.insert("preserve_thinking".into(), true.into());
     }
-    (!fields.is_empty()).then(|| fields.into())
+    fields.into()
 }
 
 /// Gemini shows its thoughts only where they are asked for.
@@ -189,7 +189,7 @@ fn gemini(endpoint: &Endpoint) -> Value {
 
 /// Templates of models that people run themselves drop earlier thoughts unless told otherwise: then the request no longer
 /// begins like the one before, and the server reads it anew.
-fn own_server(endpoint: &Endpoint) -> Option<Value> {
+fn own_server(endpoint: &Endpoint) -> Value {
     let mut fields = Fields::new();
     if let Some(effort) = effort(endpoint, None) {
         fields.insert("reasoning_effort".into(), effort.into());
@@ -197,7 +197,7 @@ fn own_server(endpoint: &Endpoint) -> Option<Value> {
     if let Some((switch, value)) = endpoint.template_switch() {
         fields.insert("chat_template_kwargs".into(), json!({ switch: value }));
     }
-    (!fields.is_empty()).then(|| fields.into())
+    fields.into()
 }
 
 /// The API demands a limit of the answer, which counts the thoughts too.

@@ -1,6 +1,6 @@
 //! Classifies errors, and decides whether a retry may help.
 
-use super::words::Words;
+use super::words::{Words, wait};
 use crate::model::ErrorCode;
 
 /// The kind, by status if there is one, otherwise by the provider's message.
@@ -54,7 +54,7 @@ pub(super) fn is_transient(status: Option<u16>, words: &Words) -> bool {
 
 /// Waiting does not help without credit. What says when to try again is a limit per minute, whatever it is called.
 pub(super) fn is_quota(words: &Words) -> bool {
-    words.wait.is_none() && (has(&words.kind, QUOTA) || has(&words.message, QUOTA))
+    wait(&words.message).is_none() && (has(&words.kind, QUOTA) || has(&words.message, QUOTA))
 }
 
 /// A limit on tokens per minute is not a context window, although the messages are similar.

@@ -14,8 +14,6 @@ pub(super) struct Words {
     pub status: Option<u16>,
     /// The request field that is wrong.
     pub param: Option<String>,
-    /// How long to wait before the request is sent again: some say so here alone.
-    pub wait: Option<Duration>,
 }
 
 /// Longer texts are truncated: some gateways send whole pages.
@@ -35,7 +33,6 @@ pub(super) fn read(body: &str) -> Words {
     if words.message.trim_start().starts_with('<') && words.message.contains("</") {
         words.message = of_page(&words.message);
     }
-    words.wait = words.wait.or_else(|| told(&words.message));
     if let Some((at, _)) = words.message.char_indices().nth(LONGEST) {
         words.message.truncate(at);
         words.message.push('…');
@@ -70,26 +67,19 @@ fn of_value(value: &Value) -> Words {
     let status = status
         .and_then(|status| u16::try_from(status).ok())
         .filter(|status| (400..600).contains(status));
-    let mut details = error["details"].as_array().into_iter().flatten();
-    let wait = details.find_map(|detail| duration(detail["retryDelay"].as_str()?));
     Words {
         message: message(error),
         kind,
         status,
         param: text("param").map(str::to_owned),
-        wait,
     }
 }
 
-/// The time after `try again in` or `retry in`.
-fn told(message: &str) -> Option<Duration> {
+/// How long a message asks to wait, such as `7m12.5s`, `11.054s` or `120ms`.
+pub(in crate::model) fn wait(message: &str) -> Option<Duration> {
     let mut ways = ["try again in ", "retry in "].into_iter();
     let (_, rest) = ways.find_map(|way| message.split_once(way))?;
-    duration(rest.split_whitespace().next()?.trim_end_matches('.'))
-}
-
-/// A time such as `7m12.5s`, `11.054s` or `120ms`.
-fn duration(text: &str) -> Option<Duration> {
+    let text = rest.split_whitespace().next()?.trim_end_matches('.');
     let number = |text: &str| text.parse::<f64>().ok();
     let seconds = match text.strip_suffix("ms") {
         Some(ms) => number(ms)? / 1000.0,

@@ -139,7 +139,11 @@ fn differences(got: &Collected, expected: &Value) -> Vec<String> {
     same("calls", message.calls.len().into(), &calls.len().into());
     for (call, expected) in message.calls.iter().zip(calls) {
         same("name", call.name.as_str().into(), &expected["name"]);
-        same("runnable", call.runnable().into(), &expected["runnable"]);
+        same(
+            "runnable",
+            super::runnable(call).into(),
+            &expected["runnable"],
+        );
         if let Arguments::Object(object) = &call.arguments {
             same("arguments", object.clone().into(), &expected["arguments"]);
         }

@@ -486,7 +486,7 @@ async fn one_script_gives_the_same_answer_in_all_dialects() {
         chat.message
             .calls
             .iter()
-            .map(crate::model::ToolCall::runnable)
+            .map(super::runnable)
             .collect::<Vec<_>>(),
         [true, false]
     );
