@@ -196,6 +196,18 @@ local function redraw(inline)
   reveal(inline)
 end
 
+api.nvim_create_autocmd('WinResized', {
+  group = api.nvim_create_augroup('tandem.inline', {}),
+  desc = 'tandem: wrap an edit in place for the width its windows have now',
+  callback = vim.schedule_wrap(function()
+    for _, inline in pairs(running) do
+      if inline.hunks and api.nvim_buf_is_loaded(inline.bufnr) then
+        redraw(inline)
+      end
+    end
+  end),
+})
+
 --- The hunk at the cursor, else the next one.
 ---@param inline tandem.Inline
 ---@return tandem.InlineHunk
