@@ -129,7 +129,7 @@ impl Completer {
             provider: provider_named(settings, &completion.model, effort)?,
             edits: edits.transpose()?,
             settings: completion,
-            secrets: Redactor::new(settings.secrets()),
+            secrets: settings.redactor(),
             state: Mutex::default(),
         };
         Ok(Some(Self {

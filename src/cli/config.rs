@@ -9,6 +9,7 @@ use clap::Subcommand;
 use crate::config::{self, Environment, Settings};
 use crate::domain::{Endpoint, Key};
 use crate::session::rule_problems;
+use crate::text::display;
 
 /// What `tandem config` does.
 #[derive(Debug, Subcommand)]
@@ -75,15 +76,11 @@ fn show(settings: &Settings, out: &mut dyn Write) -> anyhow::Result<()> {
         writeln!(out, "# problem: {problem}")?;
     }
     writeln!(out)?;
+    let secrets = settings.redactor();
     for entry in settings.entries() {
         let origins: Vec<_> = entry.origins.iter().map(ToString::to_string).collect();
-        writeln!(
-            out,
-            "{} = {} # {}",
-            entry.key,
-            entry.value,
-            origins.join(", ")
-        )?;
+        let line = format!("{} = {} # {}", entry.key, entry.value, origins.join(", "));
+        writeln!(out, "{}", display::escape_line(&secrets.redact(&line)))?;
     }
     Ok(())
 }

@@ -20,6 +20,7 @@ use crate::session::{self};
 use crate::text::display;
 use crate::text::display::counted;
 use crate::tools::{Redactor, mcp};
+use crate::workspace::state::create_private;
 use crate::workspace::{Editor, NoEditor};
 
 /// Arguments of `tandem doctor`.
@@ -42,7 +43,7 @@ pub(super) async fn run(args: Args, environment: &Environment) -> Outcome {
     }
     let mut report = Report {
         json: args.json,
-        secrets: Redactor::new(settings.secrets()),
+        secrets: settings.redactor(),
         findings: Vec::new(),
     };
     report.add(Finding::good(
@@ -99,7 +100,7 @@ impl Report {
                 out,
                 "{sign} {:<14} {}",
                 finding.check,
-                display::escape(&finding.found)
+                display::escape_line(&finding.found)
             )?;
             if let Some(advice) = &finding.advice {
                 for way in display::escape(advice).lines() {
@@ -184,7 +185,7 @@ fn state_folder(folder: Option<&Path>) -> Finding {
             advice,
         );
     };
-    let tried = std::fs::create_dir_all(folder)
+    let tried = create_private(folder)
         .and_then(|()| tempfile::tempfile_in(folder))
         // Creating an empty file succeeds even on a full disk.
         .and_then(|mut file| file.write_all(&[0; 4096]));

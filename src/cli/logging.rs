@@ -13,7 +13,8 @@ use crate::text::{Redactor, display};
 /// Starts logging, at the level and into the directory that are configured; an invalid level is reported in the log itself.
 pub fn log(environment: &Environment) {
     let settings = Settings::of(environment, &[]);
-    let secrets = Redactor::new(settings.secrets());
+    // It learns what becomes a secret later.
+    let secrets = settings.redactor();
     let (lines, file) = (secrets.clone(), LogFile::of(&settings));
     let log = file.clone();
     tracing_subscriber::fmt()

@@ -10,6 +10,7 @@ use anyhow::Context as _;
 
 use crate::config::{Environment, Settings};
 use crate::text::display;
+use crate::workspace::state::create_private;
 
 /// A log file of this size replaces the old one, in bytes.
 const FULL: u64 = 2 << 20;
@@ -117,13 +118,10 @@ impl LogFile {
 
 fn open(path: &Path) -> io::Result<File> {
     let folder = path.parent().unwrap_or(path);
-    let (mut folders, mut options) = (std::fs::DirBuilder::new(), OpenOptions::new());
+    let mut options = OpenOptions::new();
     #[cfg(unix)]
-    {
-        std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    }
-    folders.recursive(true).create(folder)?;
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    create_private(folder)?;
     if is_full(path.metadata()) {
         std::fs::rename(path, path.with_extension("log.old"))?;
     }

@@ -55,14 +55,14 @@ pub(super) enum Action {
 pub(super) async fn run(action: Action, environment: &Environment) -> Outcome {
     let workspaces: Vec<PathBuf> = std::env::current_dir().into_iter().collect();
     let settings = Settings::of(environment, &workspaces);
-    let secrets = Redactor::new(settings.secrets());
+    let secrets = settings.redactor();
     let editor: Arc<dyn Editor> = Arc::new(NoEditor);
     let servers = session::mcp_servers(&settings, &workspaces, &secrets, &editor);
     let mut out = io::stdout();
     match action {
         Action::List => {
             for server in &servers {
-                writeln!(out, "{}", line(server))?;
+                writeln!(out, "{}", secrets.redact(&line(server)))?;
             }
             if servers.is_empty() {
                 writeln!(out, "{NONE}")?;

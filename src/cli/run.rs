@@ -354,11 +354,11 @@ impl Terminal {
             ));
         }
         self.line(&format!("? {}", display::escape_line(&preview.title)))?;
-        if let Some(answers) = &preview.answers {
-            return self.question(answers.clone(), reply);
-        }
         for line in preview.description() {
             self.line(&format!("  {}", line.replace('\n', "\n  ")))?;
+        }
+        if let Some(answers) = &preview.answers {
+            return self.question(answers.clone(), reply);
         }
         for diff in &preview.diffs {
             let change = unified(

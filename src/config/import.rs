@@ -1,15 +1,11 @@
 //! The MCP servers that the workspace and other agents have configured. They are offered to the person, and neither
 //! started nor copied unasked.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "configuration files of other programs, which no workspace root names"
-)]
-
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::Settings;
+use super::sources::{MAX_OF_WORKSPACE, read_text};
 
 /// The files, relative to the workspace or to the home directory, and the field with the servers.
 const OF_WORKSPACE: [(&str, &str); 3] = [
@@ -17,6 +13,8 @@ const OF_WORKSPACE: [(&str, &str); 3] = [
     (".vscode/mcp.json", "servers"),
     (".cursor/mcp.json", "mcpServers"),
 ];
+/// The maximum size of the person's own files, in bytes: Claude Code's also has its history.
+const MAX_OF_PERSON: u64 = 16 << 20;
 const OF_PERSON: [(&str, &str); 6] = [
     (".claude.json", "mcpServers"),
     (".codex/config.toml", "mcp_servers"),
@@ -40,14 +38,15 @@ pub struct Importable {
 /// The servers of all files; of several with one name, the first, which is the person's own if they have one.
 pub fn importable(settings: &Settings, workspace: &Path) -> Vec<Importable> {
     let home = settings.environment().home();
-    let of_workspace = OF_WORKSPACE.map(|(file, field)| (workspace.join(file), field));
+    let of_workspace =
+        OF_WORKSPACE.map(|(file, field)| (workspace.join(file), field, MAX_OF_WORKSPACE));
     let of_person = home
         .into_iter()
-        .flat_map(|home| OF_PERSON.map(|(file, field)| (home.join(file), field)));
+        .flat_map(|home| OF_PERSON.map(|(file, field)| (home.join(file), field, MAX_OF_PERSON)));
     let mut found: Vec<Importable> = Vec::new();
     // A repository must not put its own server in the place of one that the person knows by that name.
-    for (file, field) in of_person.chain(of_workspace) {
-        let Some(servers) = read(&file, field) else {
+    for (file, field, most) in of_person.chain(of_workspace) {
+        let Some(servers) = read(&file, field, most) else {
             continue;
         };
         for (name, server) in servers {
@@ -65,9 +64,9 @@ pub fn importable(settings: &Settings, workspace: &Path) -> Vec<Importable> {
     found
 }
 
-/// The servers in a file; a file that is missing or damaged has none.
-fn read(file: &Path, field: &str) -> Option<serde_json::Map<String, Value>> {
-    let text = std::fs::read_to_string(file).ok()?;
+/// The servers in a file; a file that is missing, damaged or too large has none.
+fn read(file: &Path, field: &str, most: u64) -> Option<serde_json::Map<String, Value>> {
+    let text = read_text(file, most).ok()?;
     let mut whole: Value = if file.extension().is_some_and(|ending| ending == "toml") {
         serde_json::to_value(toml::from_str::<toml::Table>(&text).ok()?).ok()?
     } else {

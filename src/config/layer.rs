@@ -11,6 +11,8 @@ use super::edit;
 use super::options::Options;
 use super::problem::{Place, Problem};
 
+/// The most mistakes that are reported of a layer.
+const MISTAKES: usize = 100;
 /// What limits accept.
 const NUMBER: &str = "a whole number above 0";
 
@@ -50,7 +52,7 @@ impl Layer {
     pub fn from_toml(file: &Path, text: &str, problems: &mut Vec<Problem>) -> Self {
         let position = Position { file, text };
         let (table, errors) = DeTable::parse_recoverable(text);
-        problems.extend(errors.iter().map(|error| Problem {
+        problems.extend(errors.iter().take(MISTAKES).map(|error| Problem {
             place: position.at(error.span().map_or(0, |span| span.start)),
             key: String::new(),
             message: error.message().to_owned(),
@@ -84,9 +86,16 @@ impl Layer {
         remove(&mut self.tree, path);
     }
 
-    /// The layer without invalid options; each mistake is reported.
+    /// The layer without invalid options; each mistake is reported. Of one with too many of them nothing applies.
     pub fn checked(mut self, problems: &mut Vec<Problem>) -> Self {
+        let mut mistakes = 0;
         while let Err(error) = serde_path_to_error::deserialize::<_, Options>(&self.tree) {
+            mistakes += 1;
+            if mistakes > MISTAKES {
+                let message = format!("more than {MISTAKES} mistakes; all of it is ignored");
+                self.reject(&[], message, problems);
+                break;
+            }
             let path = key_path(error.path());
             self.reject(&path, reworded(&error.into_inner().to_string()), problems);
         }

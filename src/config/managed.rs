@@ -11,7 +11,7 @@ use super::layer::{Layer, remove};
 use super::options::Mode;
 use super::problem::{Place, Problem};
 use super::restrict::{mode, written};
-use super::sources::read_file;
+use super::sources::{MAX_FILE, read_file};
 
 /// What of the file remains to be merged over everything else.
 pub(super) struct Managed {
@@ -25,7 +25,7 @@ pub(super) struct Managed {
 /// Reads the file, as far as it restricts what the sources `below` say.
 pub(super) fn read(file: &Path, below: &Value, problems: &mut Vec<Problem>) -> Managed {
     let mut mistakes = Vec::new();
-    let mut layer = read_file(file, &mut mistakes).checked(&mut mistakes);
+    let mut layer = read_file(file, MAX_FILE, &mut mistakes).checked(&mut mistakes);
     let is_broken = !mistakes.is_empty();
     problems.append(&mut mistakes);
     for path in written(&layer.tree) {

@@ -246,16 +246,24 @@ pub enum Mode {
     Auto,
 }
 
-/// An `http` or `https` URL without a trailing slash.
+/// An `http` or `https` URL.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(try_from = "String")]
 #[schemars(with = "String")]
-pub struct BaseUrl(String);
+pub struct BaseUrl {
+    base: String,
+    written: String,
+}
 
 impl BaseUrl {
-    /// The URL.
+    /// The URL without an endpoint and without a slash at its end.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.base
+    }
+
+    /// The URL as it was written.
+    pub fn written(&self) -> &str {
+        &self.written
     }
 }
 
@@ -274,7 +282,11 @@ impl TryFrom<String> for BaseUrl {
         for endpoint in ["/chat/completions", "/responses", "/messages"] {
             rest = rest.strip_suffix(endpoint).unwrap_or(rest);
         }
-        Ok(Self(format!("{rest}{query}")))
+        let base = format!("{rest}{query}");
+        Ok(Self {
+            base,
+            written: text,
+        })
     }
 }
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::text::display;
+
 /// Where a value was written. Locations in a file are ordered as in the text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "source", rename_all = "snake_case")]
@@ -74,10 +76,12 @@ impl fmt::Display for Problem {
             key,
             message,
         } = self;
-        if key.is_empty() {
-            write!(formatter, "{place}: {message}")
+        let text = if key.is_empty() {
+            format!("{place}: {message}")
         } else {
-            write!(formatter, "{place}: `{key}`: {message}")
-        }
+            format!("{place}: `{key}`: {message}")
+        };
+        // It may quote a repository, which must not forge another line.
+        formatter.write_str(&display::escape_line(&text))
     }
 }

@@ -21,10 +21,13 @@ use super::options::{
 };
 use super::problem::{Place, Problem};
 use super::restrict::restrict;
-use super::sources::{WORKSPACE_FILE, built_in, environment_layer, read_file};
+use super::sources::{
+    MAX_FILE, MAX_OF_WORKSPACE, WORKSPACE_FILE, built_in, environment_layer, read_file,
+};
 use crate::domain::{
     Allowance, Bounds, EditorModels, Endpoint, Failure, Finish, Limits, without_password,
 };
+use crate::text::redact::{Redactor, is_secret, secrets_in};
 
 /// Sources besides the user's file and the environment.
 #[derive(Debug, Clone, Copy, Default)]
@@ -164,11 +167,12 @@ impl Settings {
         };
         merged.lay(&built_in());
         if let Some(file) = environment.config_file() {
-            let layer = read_file(&file, &mut problems);
+            let layer = read_file(&file, MAX_FILE, &mut problems);
             merged.lay(&layer.checked(&mut problems));
         }
         for workspace in sources.workspaces {
-            let layer = read_file(&workspace.join(WORKSPACE_FILE), &mut problems);
+            let file = workspace.join(WORKSPACE_FILE);
+            let layer = read_file(&file, MAX_OF_WORKSPACE, &mut problems);
             let mut layer = layer.checked(&mut problems);
             restrict(&mut layer, &merged.tree, &mut problems);
             merged.lay(&layer);
@@ -360,9 +364,17 @@ impl Settings {
             .place(&["permissions".to_owned(), list.to_owned(), index.to_string()])
     }
 
-    /// The values that must not be logged, stored, shown or sent: variables whose names look like keys or that the
-    /// configuration names as keys, HTTP headers, and variables of MCP servers.
-    pub fn secrets(&self) -> Vec<String> {
+    /// Replaces what must not be logged, stored, shown or sent. All redactors of a process share what they learn, such as the
+    /// tokens of logins.
+    pub fn redactor(&self) -> Redactor {
+        let redactor = self.environment.redactor();
+        redactor.add(self.secrets());
+        redactor
+    }
+
+    /// The configured secrets: variables whose names look like keys or that the configuration names as keys, HTTP headers,
+    /// and what MCP servers are given.
+    fn secrets(&self) -> Vec<String> {
         let Options {
             providers,
             api_key_env,
@@ -387,12 +399,18 @@ impl Settings {
         let written = headers
             .chain(servers)
             .flatten()
-            .filter(|(name, _)| super::environment::is_secret(name));
+            .filter(|(name, _)| is_secret(name));
         let written = written.map(|(_, value)| value.as_str());
+        let words = self.mcp.values().flat_map(|server| match server {
+            McpServer::Command { command, .. } => secrets_in(command.words()),
+            McpServer::Url { url, .. } => secrets_in([url]),
+            McpServer::Editor { .. } => Vec::new(),
+        });
         self.environment
             .secrets()
             .chain(keys)
             .chain(written)
+            .chain(words)
             .map(str::to_owned)
             .chain(clients)
             .collect()
@@ -441,8 +459,9 @@ impl Merged {
 
     /// Where the first value under `path` was written.
     fn place(&self, path: &[String]) -> Place {
-        let below = self.origins.iter().filter(|(key, _)| key.starts_with(path));
+        let below = self.origins.range(path.to_vec()..);
         below
+            .take_while(|(key, _)| key.starts_with(path))
             .flat_map(|(_, places)| places)
             .next()
             .cloned()
@@ -507,7 +526,7 @@ fn mcp_server(options: &McpOptions) -> Result<McpServer, &'static str> {
     match (command, url) {
         (Some(command), None) => Ok(McpServer::Command { command, env, cwd }),
         (None, Some(url)) => Ok(McpServer::Url {
-            url: url.as_str().to_owned(),
+            url: url.written().to_owned(),
             headers,
             client_id,
             client_secret,

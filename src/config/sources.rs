@@ -20,7 +20,9 @@ use crate::domain::is_absent;
 /// The file with a workspace's restrictions.
 pub(super) const WORKSPACE_FILE: &str = ".tandem/config.toml";
 /// The maximum size of a configuration file, in bytes.
-const MAX_FILE: u64 = 1 << 20;
+pub(super) const MAX_FILE: u64 = 1 << 20;
+/// The same of a file that a repository may have brought along.
+pub(super) const MAX_OF_WORKSPACE: u64 = 64 << 10;
 
 /// The defaults.
 pub(super) fn built_in() -> Layer {
@@ -103,9 +105,9 @@ pub(super) fn environment_layer(environment: &Environment) -> Layer {
     layer
 }
 
-/// The options of a file; empty if there is no file.
-pub(super) fn read_file(path: &Path, problems: &mut Vec<Problem>) -> Layer {
-    let text = read_text(path).unwrap_or_else(|error| {
+/// The options of a file of at most `most` bytes; empty if there is no file.
+pub(super) fn read_file(path: &Path, most: u64, problems: &mut Vec<Problem>) -> Layer {
+    let text = read_text(path, most).unwrap_or_else(|error| {
         let place = Place::File {
             file: path.to_owned(),
             line: 1,
@@ -121,8 +123,9 @@ pub(super) fn read_file(path: &Path, problems: &mut Vec<Problem>) -> Layer {
     Layer::from_toml(path, &text, problems)
 }
 
-/// Only regular files are opened, because a pipe or device in a repository could block the server.
-fn read_text(path: &Path) -> io::Result<String> {
+/// The text of a file of at most `most` bytes; empty if there is no file. Only regular files are opened, because a pipe or
+/// device in a repository could block the server or fill its memory.
+pub(super) fn read_text(path: &Path, most: u64) -> io::Result<String> {
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if is_absent(&error) => return Ok(String::new()),
@@ -131,8 +134,8 @@ fn read_text(path: &Path) -> io::Result<String> {
     if !metadata.is_file() {
         return Err(io::Error::other("not a regular file"));
     }
-    if metadata.len() > MAX_FILE {
-        return Err(io::Error::other("larger than 1 MiB"));
+    if metadata.len() > most {
+        return Err(io::Error::other(format!("larger than {} KiB", most >> 10)));
     }
     std::fs::read_to_string(path)
 }

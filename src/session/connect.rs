@@ -120,7 +120,7 @@ pub fn setup(id: SessionId, start: Start, settings: &Settings, workspace: Worksp
     let skills = skills::find(own_files.as_deref(), &workspace).into();
     let model = settings.model.as_ref().map_or("", |model| &*model.model);
     let surroundings = surroundings(settings);
-    let secrets = Redactor::new(settings.secrets());
+    let secrets = settings.redactor();
     let servers = mcp_servers(settings, &roots, &secrets, workspace.editor());
     Setup {
         id,
@@ -264,6 +264,8 @@ pub fn rule_problems(settings: &Settings) -> Vec<Problem> {
             }));
         }
     }
+    // A repository may have written thousands.
+    problems.truncate(100);
     problems
 }
 

@@ -138,7 +138,7 @@ impl Actor {
         before.finish.clone_from(&settings.finish);
         let (mode, start) = (before.mode, self.start);
         if self.models.refusal.is_some() {
-            self.secrets.add(settings.secrets());
+            self.secrets = settings.redactor();
             settings.mode = mode;
             let journal = &mut self.conversation.journal;
             return self.models.renew(settings, start, journal);

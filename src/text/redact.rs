@@ -108,6 +108,57 @@ impl Redactor {
     }
 }
 
+/// Whether a variable or header with this name probably holds a secret: `*_KEY`, `*TOKEN*`, but not the name of a file.
+pub fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase().replace('-', "_");
+    let is_place = ["FILE", "PATH", "DIR", "URL", "ENV", "COMMAND", "SOCK"]
+        .iter()
+        .any(|end| name.ends_with(end));
+    let parts = [
+        "TOKEN",
+        "SECRET",
+        "PASSWORD",
+        "PASSWD",
+        "PASSPHRASE",
+        "CREDENTIAL",
+        "APIKEY",
+        "AUTHORIZATION",
+        "COOKIE",
+    ];
+    !is_place
+        && (parts.iter().any(|part| name.contains(part))
+            || name
+                .split('_')
+                .any(|word| matches!(word, "KEY" | "AUTH" | "PASS" | "PAT")))
+}
+
+/// The secrets in the words of a command or in a URL: after `--api-key`, in `TOKEN=…`, `Authorization: Bearer …` and
+/// `?key=…`.
+pub fn secrets_in<'a>(words: impl IntoIterator<Item = &'a String>) -> Vec<&'a str> {
+    let is_name = |name: &str| {
+        let mut characters = name.chars();
+        characters.all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_')) && is_secret(name)
+    };
+    let mut secrets = Vec::new();
+    let mut is_announced = false;
+    for word in words {
+        if is_announced && !word.starts_with(['/', '.', '~', '-', '$']) {
+            secrets.push(word.as_str());
+        }
+        is_announced = word.starts_with('-') && !word.contains('=') && is_secret(word);
+        for part in word.split(['?', '&']) {
+            let mut ends = part.match_indices(['=', ':']);
+            secrets.extend(ends.find_map(|(end, _)| {
+                let (before, value) = part.split_at(end);
+                let name = before.rsplit(['=', ' ']).next()?;
+                let value = value.get(1..)?.trim();
+                is_name(name).then(|| value.strip_prefix("Bearer ").unwrap_or(value))
+            }));
+        }
+    }
+    secrets
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,5 +210,79 @@ mod tests {
             Cow::Borrowed(_)
         ));
         assert!(matches!(Redactor::default().redact(text), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn secrets_are_recognized_by_variable_name() {
+        let check = |name: &str, expected: bool| assert_eq!(is_secret(name), expected, "{name}");
+        for name in [
+            "OPENAI_API_KEY",
+            "AWS_SECRET_ACCESS_KEY",
+            "GITHUB_TOKEN",
+            "DB_PASSWORD",
+            "x-api-key",
+            "Authorization",
+        ] {
+            check(name, true);
+        }
+        for name in [
+            "KEYBOARD",
+            "SSH_AUTH_SOCK",
+            "TOKEN_FILE",
+            "SECRETS_DIR",
+            "MONKEY",
+            "PATH",
+            "USER-AGENT",
+        ] {
+            check(name, false);
+        }
+    }
+
+    #[test]
+    fn secrets_of_commands_and_urls_are_found() {
+        let check = |words: &[&str], expected: &[&str]| {
+            let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(secrets_in(&words), expected, "{words:?}");
+        };
+        check(
+            &["npx", "-y", "server", "--api-key", "k1", "--port", "1"],
+            &["k1"],
+        );
+        check(
+            &[
+                "x",
+                "--token=k1",
+                "-e",
+                "A_TOKEN=k2",
+                "-e",
+                "B_TOKEN",
+                "image",
+            ],
+            &["k1", "k2"],
+        );
+        check(
+            &[
+                "mcp-remote",
+                "https://a",
+                "--header",
+                "Authorization: Bearer k1",
+            ],
+            &["k1"],
+        );
+        check(
+            &[
+                "x",
+                "--header=X-Api-Key:k1",
+                "--ssh-key",
+                "~/.ssh/id",
+                "--key-file",
+                "f",
+            ],
+            &["k1"],
+        );
+        check(
+            &["https://token.example:8080/mcp?team=t&apiKey=k1&b=c"],
+            &["k1"],
+        );
     }
 }

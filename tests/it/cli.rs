@@ -669,6 +669,36 @@ fn config_prints_path_values_and_schema() {
 }
 
 #[test]
+fn a_repository_cannot_flood_the_configuration_or_forge_a_line_of_it() {
+    let world = World::new(json!([]));
+    let forged = r#""a\u001b[2J\nforged = 1" = 1
+mode = "pl\u001b[2J\nforged = 1"
+permissions.deny = ["\u001b[2J\nforged = 1"]
+"#;
+    world.write(".tandem/config.toml", forged);
+    for arguments in [["config", "show"], ["permissions", "list"]] {
+        let shown = world.run(&arguments).stdout;
+        assert!(shown.contains("\\nforged = 1"), "{shown}");
+        let is_forged = |line: &str| line.starts_with("forged") || line.contains('\u{1b}');
+        assert!(!shown.lines().any(is_forged), "{shown}");
+    }
+    let many: String = (0..4000).map(|number| format!("k{number} = 1\n")).collect();
+    world.write(".tandem/config.toml", &many);
+    let shown = world.run(&["config", "show"]).stdout;
+    assert_eq!(shown.matches("unknown key").count(), 100);
+    assert!(
+        shown.contains("more than 100 mistakes; all of it is ignored"),
+        "{shown}"
+    );
+    world.write(".tandem/config.toml", &many.repeat(2));
+    let shown = world.run(&["config", "show"]).stdout;
+    assert!(
+        shown.contains("cannot be read: larger than 64 KiB"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn the_configured_level_and_folder_are_those_of_the_log() {
     let world = World::new(json!([]));
     let logged = |level: &str| {

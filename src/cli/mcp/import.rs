@@ -14,6 +14,7 @@ use crate::cli::{Failure, Outcome};
 use crate::config::{Importable, Settings, edit, importable};
 use crate::session;
 use crate::text::display;
+use crate::text::redact::{Redactor, secrets_in};
 
 /// Copies the servers of these names; without names, lists all.
 pub(super) async fn run(names: &[String], settings: &Settings, workspace: &Path) -> Outcome {
@@ -70,11 +71,15 @@ fn line(server: &Importable, settings: &Settings) -> String {
         Err(why) => format!("cannot be imported: it {why}"),
         Ok(_) if settings.mcp.contains_key(&server.name) => "already configured".to_owned(),
         Ok(options) => match options.first() {
-            Some((_, Value::Array(words))) => {
-                let words: Vec<_> = words.iter().filter_map(Value::as_str).collect();
-                words.join(" ")
+            Some((_, what)) => {
+                let words = what
+                    .as_array()
+                    .map_or(std::slice::from_ref(what), Vec::as_slice);
+                let words = words.iter().filter_map(Value::as_str).map(str::to_owned);
+                let words: Vec<_> = words.collect();
+                let secrets = Redactor::new(secrets_in(&words));
+                secrets.redact(&words.join(" ")).into_owned()
             }
-            Some((_, url)) => url.as_str().unwrap_or_default().to_owned(),
             None => String::new(),
         },
     };
