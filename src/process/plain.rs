@@ -11,6 +11,8 @@ use crate::text::display;
 
 /// How long a line is, in characters, before its beginning can no longer be overwritten.
 const LINE: usize = 1000;
+/// The control code that ends a control sequence.
+const CANCEL: u8 = 0x18;
 
 /// Converts bytes to text, piece by piece.
 #[derive(Debug, Default)]
@@ -66,6 +68,10 @@ impl Plain {
         let mut chunks = bytes.utf8_chunks().peekable();
         while let Some(chunk) = chunks.next() {
             for byte in chunk.valid().bytes() {
+                if byte == b'\n' {
+                    // Ends a sequence that is not finished, which would swallow all that follows.
+                    self.terminal.advance(&mut self.screen, CANCEL);
+                }
                 self.terminal.advance(&mut self.screen, byte);
             }
             match chunk.invalid() {
@@ -248,6 +254,7 @@ mod tests {
         check(b"\x1b]0;title\x07text", "text");
         check(b"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link");
         check(b"a\x07b\x00c", "abc");
+        check(b"\x1b]0;no end\ntext\n\x1bPq\nmore", "\ntext\n\nmore");
         check("\u{9b}31mx".as_bytes(), "31mx");
         check(b"a\tb\t\n", "a\tb\t\n");
     }

@@ -492,6 +492,20 @@ fn only_finished_jobs_make_room_for_others() {
 }
 
 #[test]
+fn an_endless_control_sequence_is_not_kept_and_ends_with_its_line() {
+    let title = "printf '\\033]0;'; head -c 50000000 /dev/zero | tr '\\0' t; printf '\\nTHE END'";
+    let stage = Stage::new(Level::Best, &[run(title)]);
+    let (program, mut client) = stage.world.serve_editor();
+    let session = client.session(&stage.world);
+    let before = program.peak_memory();
+    assert_eq!(finish(&mut client, &session), "end_turn");
+    let grown = program.peak_memory() - before;
+    let told = stage.told();
+    assert!(told[0].starts_with("\nTHE END\n[exit code 0, "), "{told:?}");
+    assert!(grown < 8 << 20, "it grew by {grown} bytes");
+}
+
+#[test]
 fn the_end_of_long_output_is_shown_and_all_of_it_is_readable() {
     let flood = "yes 'a line of twelve megabytes of lines' | head -c 12000000; echo; echo THE END";
     let stage = Stage::new(
