@@ -58,7 +58,7 @@ pub use path::{PathError, Root, WorkspacePath};
 pub use refresh::OnDisk;
 use seen::{Known, Seen};
 pub use skills::Skill;
-pub use state::StateFolder;
+pub use state::{StateFolder, lock_file};
 pub use unsaved::{CHAT_FILE, Unsaved};
 use written::Texts;
 

@@ -13,7 +13,7 @@ use super::Candidate;
 use crate::config::{ProviderEntry, Settings, edit};
 use crate::model::{Key, Provider};
 use crate::process::keyring;
-use crate::workspace::StateFolder;
+use crate::workspace::{StateFolder, lock_file};
 
 /// The account of all keys in the keyring; their service is the provider.
 const ACCOUNT: &str = "tandem";
@@ -230,6 +230,15 @@ pub async fn change_configuration(
     let target = std::fs::canonicalize(&file).unwrap_or_else(|_missing| file.clone());
     let (folder, name) = parts(&target).map_err(failed)?;
     let folder = StateFolder::open(folder.to_owned()).await.map_err(failed)?;
+    // Without a state directory, nothing keeps another process from a change at the same time.
+    let lock = settings
+        .state_dir
+        .as_ref()
+        .map(|state| state.join("config.lock"));
+    let _alone = match lock {
+        Some(lock) => lock_file(lock).await.ok(),
+        None => None,
+    };
     let text = match folder.beginning(name, u64::MAX).await {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         text => text.map_err(failed)?,

@@ -4,6 +4,7 @@
 pub mod log;
 
 use std::fmt::Write as _;
+use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -62,6 +63,24 @@ pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)
+}
+
+/// Waits until no other process holds the lock at `path`; this one holds it until the file is dropped.
+///
+/// # Errors
+/// It cannot be made, or the file system has no locks.
+pub async fn lock_file(path: PathBuf) -> io::Result<File> {
+    blocking(move || {
+        create_private(path.parent().unwrap_or(&path))?;
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path)?;
+        file.lock()?;
+        Ok(file)
+    })
+    .await
 }
 
 /// Adds the folder to an error, because the person may have configured it.

@@ -55,7 +55,7 @@ pub struct Login {
     vault: Vault,
     /// Learns every token.
     secrets: Redactor,
-    /// Loaded when first needed. Locked while they are renewed: a refresh token is often valid only once.
+    /// Loaded when first needed.
     tokens: Mutex<Option<Tokens>>,
 }
 
@@ -126,7 +126,8 @@ impl Login {
         let Some(tokens) = current else {
             return false;
         };
-        // Another process may have renewed them.
+        // A refresh token is often valid only once: the others wait, and then find the new ones.
+        let _alone = self.vault.lock().await;
         if let Some(stored) = self.load().await
             && stored.access != tokens.access
         {
@@ -180,6 +181,7 @@ impl Login {
     /// They cannot be removed.
     pub async fn log_out(&self) -> std::io::Result<bool> {
         *self.tokens.lock().await = None;
+        let _alone = self.vault.lock().await;
         self.vault.remove(self.server.as_str()).await
     }
 
@@ -206,7 +208,9 @@ impl Login {
             };
             format!("requires a login, which failed: {why}. {again}")
         })?;
-        self.keep(&mut *self.tokens.lock().await, tokens).await;
+        let mut current = self.tokens.lock().await;
+        let _alone = self.vault.lock().await;
+        self.keep(&mut current, tokens).await;
         Ok(())
     }
 

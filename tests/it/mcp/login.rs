@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{add, call, prompt, results};
-use crate::driver::{Client, World};
+use crate::driver::{Client, World, until};
 use crate::loopback::{self, Request};
 
 /// A token, and the refresh token for it.
@@ -74,7 +74,12 @@ fn answer(request: &Request, stream: &TcpStream, elsewhere: &str) -> std::io::Re
         message["params"]["name"].as_str(),
     ) {
         ("server/discover", _) => {
-            json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} } })
+            let tools = json!({ "listChanged": true });
+            json!({ "supportedVersions": ["2026-07-28"], "capabilities": { "tools": tools } })
+        }
+        ("subscriptions/listen", _) => {
+            let leak = json!({ "jsonrpc": "2.0", "method": format!("leaks {sent}") });
+            return loopback::document(stream, 200, &leak);
         }
         ("tools/list", _) => {
             json!({ "tools": [{ "name": "repeat" }, { "name": "fail" }, { "name": "redirect" }] })
@@ -308,7 +313,7 @@ fn a_declined_login_is_reported_and_not_repeated() {
 
 /// The address a process prints, which the browser then visits.
 #[cfg(unix)]
-fn log_in_at_the_terminal(world: &World) {
+pub fn log_in_at_the_terminal(world: &World) {
     use std::io::{BufRead as _, BufReader};
     let mut command = world.command(&["mcp", "login", "web", "--no-browser"]);
     let mut program = command
@@ -374,6 +379,46 @@ fn call_in(place: &str, world: &World) -> bool {
     }
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     is_asked
+}
+
+#[test]
+fn a_login_without_https_is_refused() {
+    let world = World::new(json!([]));
+    world.write(
+        ".home/config.toml",
+        "[mcp.web]\nurl = \"http://tools.invalid/mcp\"\n",
+    );
+    let refused = world.run(&["mcp", "login", "web"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(
+        refused.stderr.contains("needs a URL with https"),
+        "{refused:?}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn tokens_are_in_no_log() {
+    use tandem::server::Transport;
+    let world = World::new(json!([[{ "text": "done" }]]));
+    let (url, _) = serve(String::new());
+    world.write(".home/config.toml", &format!("[mcp.web]\nurl = {url:?}\n"));
+    log_in_at_the_terminal(&world);
+    let (_program, mut client) = world.serve(Transport::Acp);
+    client.call(
+        "initialize",
+        json!({ "protocolVersion": 1, "clientCapabilities": {} }),
+    );
+    let session = client.session(&world);
+    let id = client.prompt(&session, "go");
+    client.answer(id);
+    let log = world.home().join("state/logs/tandem.log");
+    let mut logged = String::new();
+    until("the server's message is logged", || {
+        logged = std::fs::read_to_string(&log).unwrap_or_default();
+        logged.contains("leaks Bearer")
+    });
+    assert!(!logged.contains(TOKEN), "{logged}");
 }
 
 #[cfg(unix)]

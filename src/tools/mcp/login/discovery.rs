@@ -71,6 +71,9 @@ pub(super) async fn discover(
     server: &Url,
     challenge: &Challenge,
 ) -> Result<Authorization, String> {
+    if secure(server.as_str(), server).is_err() {
+        return Err("a login needs a URL with https".to_owned());
+    }
     let ProtectedResource {
         resource,
         authorization_servers,

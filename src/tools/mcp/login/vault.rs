@@ -1,8 +1,10 @@
 //! Where logins are kept: the tokens in the system's keyring, or where there is none in a file that only its owner can
 //! read. Which servers have one is in that file in either case, so that a keyring is not asked in vain.
+
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use reqwest::header::HeaderValue;
 use serde::{Deserialize, Serialize};
@@ -10,6 +12,7 @@ use serde_with::skip_serializing_none;
 
 use crate::process::keyring;
 use crate::tools::mcp::store::Store;
+use crate::workspace::lock_file;
 
 /// A login at a server. Everything in it belongs to its issuer, and is sent to nobody else but the server.
 #[skip_serializing_none]
@@ -70,6 +73,8 @@ struct Entry {
 #[derive(Debug, Clone, Default)]
 pub struct Vault {
     store: Store,
+    /// The file that a process locks to change logins.
+    lock: Option<PathBuf>,
     /// Whether the system has a keyring.
     has_keyring: bool,
 }
@@ -79,8 +84,14 @@ impl Vault {
     pub fn new(state: Option<&Path>, has_keyring: bool) -> Self {
         Self {
             store: Store::new(state, "logins.json"),
+            lock: state.map(|state| state.join("mcp/logins.lock")),
             has_keyring: has_keyring && cfg!(unix),
         }
+    }
+
+    /// Keeps other processes, and other sessions of this one, from changing logins until the result is dropped.
+    pub(super) async fn lock(&self) -> Option<File> {
+        lock_file(self.lock.clone()?).await.ok()
     }
 
     /// The issuer of the login at a server.
@@ -99,7 +110,7 @@ impl Vault {
         (tokens.issuer == entry.issuer).then_some(tokens)
     }
 
-    /// Stores the tokens for a server.
+    /// Stores the tokens for a server. The caller has the lock.
     pub(super) async fn save(&self, server: &str, tokens: &Tokens) -> io::Result<()> {
         let is_in_keyring = self.has_keyring
             && keyring::keep(SERVICE, server, &serde_json::to_string(tokens)?).await;
@@ -112,11 +123,11 @@ impl Vault {
         self.store.write(&entries)
     }
 
-    /// Forgets the tokens for a server; whether there were any.
+    /// Forgets the tokens for a server; whether there were any. The caller has the lock.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub async fn remove(&self, server: &str) -> io::Result<bool> {
+    pub(super) async fn remove(&self, server: &str) -> io::Result<bool> {
         let mut entries: BTreeMap<String, Entry> = self.store.read();
         let Some(entry) = entries.remove(server) else {
             return Ok(false);
