@@ -362,7 +362,7 @@ fn endless_lists_and_long_descriptions_are_bounded() {
     assert!(
         notices.contains("MCP server `tricks` offers more than 24 kB")
             && notices.contains("t59")
-            && notices.contains("`tricks` lists more than 20 pages of tools"),
+            && notices.contains("`tricks` lists more than 500 tools or 20 pages of them"),
         "{notices}"
     );
 }
@@ -485,6 +485,30 @@ fn cancelling_the_turn_cancels_the_call() {
     let results = results(&world);
     assert!(results[0].contains("cancelled"), "{results:?}");
     check_heard(&results[1]);
+}
+
+#[test]
+fn a_server_that_asks_and_does_not_read_holds_up_no_cancel() {
+    let world = World::new(calls(&["deaf"]));
+    configure(&world, "deaf");
+    world.write(".home/config.toml", &world.read(CONFIG));
+    let (_program, mut client) = world.serve(Transport::Acp);
+    let capabilities = json!({ "elicitation": { "form": {} } });
+    client.call(
+        "initialize",
+        json!({ "protocolVersion": 1, "clientCapabilities": capabilities }),
+    );
+    let session = client.session(&world);
+    let id = client.prompt(&session, "go");
+    let question = client.next("session/request_permission");
+    client.respond(
+        &question,
+        json!({ "outcome": { "outcome": "selected", "optionId": "allow_once" } }),
+    );
+    let form = client.next("elicitation/create");
+    client.respond(&form, json!({ "action": "accept", "content": {} }));
+    client.notify("session/cancel", json!({ "sessionId": session }));
+    assert_eq!(client.answer(id)["result"]["stopReason"], "cancelled");
 }
 
 #[test]
@@ -861,6 +885,52 @@ fn servers_of_other_agents_are_offered_and_copied_by_name() {
         "{checked:?}"
     );
     assert!(!mark.exists(), "nothing is started unasked");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_ordinary_file_of_another_agent_is_not_read() {
+    let world = World::new(json!([]));
+    let pipe = world.path().join(".mcp.json");
+    let made = std::process::Command::new("mkfifo").arg(pipe).status();
+    assert!(made.unwrap().success());
+    for folder in [".cursor", ".vscode"] {
+        std::fs::create_dir(world.path().join(folder)).unwrap();
+    }
+    let endless = world.path().join(".cursor/mcp.json");
+    std::os::unix::fs::symlink("/dev/zero", endless).unwrap();
+    let servers = json!({ "servers": { "docs": { "command": "true" } } }).to_string();
+    world.write(".vscode/mcp.json", &servers);
+    let listed = world.run(&["mcp", "import"]);
+    assert!(listed.stdout.starts_with("docs  true  ("), "{listed:?}");
+}
+
+#[test]
+fn secrets_in_command_lines_and_urls_are_not_shown() {
+    let world = World::new(json!([]));
+    let key = format!("--api-key={CANARY}");
+    let command = json!([
+        "true",
+        key,
+        "--header",
+        format!("Authorization: Bearer {CANARY}2")
+    ]);
+    let url = format!("https://tools.example/mcp?apiKey={CANARY}3");
+    world.write(
+        ".home/config.toml",
+        &format!("[mcp.a]\ncommand = {command}\n[mcp.b]\nurl = \"{url}\"\n"),
+    );
+    let servers =
+        json!({ "mcpServers": { "c": { "command": "x", "args": [key] }, "d": { "url": url } } });
+    world.write(".mcp.json", &servers.to_string());
+    for arguments in [["config", "show"], ["mcp", "list"], ["mcp", "import"]] {
+        let shown = world.run(&arguments).stdout;
+        assert!(
+            shown.contains("--api-key=[secret]") && shown.contains("/mcp?apiKey=[secret]"),
+            "{shown}"
+        );
+        assert!(!shown.contains(CANARY), "{shown}");
+    }
 }
 
 #[test]

@@ -82,7 +82,19 @@ impl Tool for McpTool {
         context: &'a ToolContext,
         arguments: &'a Value,
     ) -> Pending<'a, ToolOutput> {
-        self.call(context, arguments).boxed()
+        // Whatever it waits for, it tells the server of a cancel within this time.
+        let overdue = async {
+            context.cancel.cancelled().await;
+            sleep(2 * GOODBYE).await;
+        };
+        let call = async move {
+            tokio::select! {
+                biased;
+                result = self.call(context, arguments) => result,
+                () = overdue => Err(self.cancelled()),
+            }
+        };
+        call.boxed()
     }
 }
 
@@ -274,7 +286,13 @@ impl McpTool {
                     return Ok(answer);
                 }
             };
-            let _gone = line.respond(&request["id"], result).await;
+            // A server may have stopped reading, or answer before it takes this.
+            let responded = timeout(self.limit, line.respond(&request["id"], result));
+            tokio::select! {
+                biased;
+                answer = &mut answer => return Ok(answer),
+                _gone_or_late = responded => {}
+            }
         };
         let _does_not_listen = timeout(GOODBYE, line.give_up(id)).await;
         Err(unanswered)

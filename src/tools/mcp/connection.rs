@@ -32,7 +32,8 @@ const STREAM: Duration = Duration::from_secs(1);
 const LIST: Duration = Duration::from_secs(30);
 /// Timeout for closing.
 const GOODBYE: Duration = Duration::from_secs(1);
-/// The maximum number of pages of a list.
+/// The maximum number of entries of a list, and of its pages.
+const ENTRIES: usize = 500;
 const PAGES: usize = 20;
 /// What a server may list, as the protocol calls it.
 const LISTS: [&str; 3] = ["tools", "prompts", "resources"];
@@ -326,6 +327,7 @@ pub(super) async fn pages(
     let mut all = Vec::new();
     let mut fresh: Option<Duration> = None;
     let mut params = json!({});
+    let mut is_complete = false;
     for _page in 0..PAGES {
         let method = format!("{kind}/list");
         let answer = timeout(LIST, line.request(&method, params)).await;
@@ -341,13 +343,18 @@ pub(super) async fn pages(
             let ttl = Duration::from_millis(ttl.try_into().unwrap_or_default());
             fresh = Some(fresh.map_or(ttl, |fresh| fresh.min(ttl)));
         }
-        match answer["nextCursor"].take() {
-            Value::String(cursor) => params = json!({ "cursor": cursor }),
-            _ => return Ok((all, fresh)),
+        let cursor = answer["nextCursor"].take();
+        is_complete = !cursor.is_string() && all.len() <= ENTRIES;
+        if !cursor.is_string() || all.len() > ENTRIES {
+            break;
         }
+        params = json!({ "cursor": cursor });
     }
-    notices.push(format!(
-        "lists more than {PAGES} pages of {kind}; the others are left out"
-    ));
+    if !is_complete {
+        all.truncate(ENTRIES);
+        notices.push(format!(
+            "lists more than {ENTRIES} {kind} or {PAGES} pages of them; the others are left out"
+        ));
+    }
     Ok((all, fresh))
 }

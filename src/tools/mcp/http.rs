@@ -26,6 +26,7 @@ use super::exchange::{Answer, Exchange, Fault, answer};
 use super::headers::describing;
 use super::login::{Challenge, Login};
 use crate::domain::{is_loopback, same_origin};
+use crate::text::redact::is_secret;
 use crate::text::sse::{Resume, SseDecoder};
 
 /// Timeout for connecting.
@@ -36,7 +37,8 @@ const IDLE: Duration = Duration::from_secs(3);
 const BETWEEN_STREAMS: Duration = Duration::from_secs(5);
 /// The same before the rest of an answer, unless the server names another.
 const BETWEEN_PARTS: Duration = Duration::from_secs(1);
-/// The longest pause a server can ask for.
+/// The shortest and the longest pause a server can ask for.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 /// The longest error that is read, in bytes.
 const LONGEST_ERROR: usize = 64 << 10;
@@ -174,7 +176,7 @@ impl Http {
                 }
                 Err(_no_events) => return,
             }
-            sleep(resume.pause.unwrap_or(BETWEEN_STREAMS).min(LONGEST_PAUSE)).await;
+            sleep(pause(&resume, BETWEEN_STREAMS)).await;
         }
     }
 
@@ -189,7 +191,7 @@ impl Http {
     async fn receive_parts(&self, response: Response, exchange: &Exchange) -> Result<(), Fault> {
         let mut resume = self.receive(response, exchange).await?;
         while resume.id.is_some() {
-            sleep(resume.pause.unwrap_or(BETWEEN_PARTS).min(LONGEST_PAUSE)).await;
+            sleep(pause(&resume, BETWEEN_PARTS)).await;
             let response = self.events(&resume).await?;
             let next = self.receive(response, exchange).await?;
             resume = Resume {
@@ -422,12 +424,10 @@ fn read(headers: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
     headers.iter().map(pair).collect()
 }
 
-/// Whether a header with this name probably holds a secret.
-fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["auth", "key", "token", "secret", "cookie"]
-        .iter()
-        .any(|word| name.contains(word))
+/// How long to wait before a stream is requested again.
+fn pause(resume: &Resume, usual: Duration) -> Duration {
+    let pause = resume.pause.unwrap_or(usual);
+    pause.clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
 }
 
 fn unreached(status: StatusCode) -> Fault {

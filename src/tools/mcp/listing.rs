@@ -100,7 +100,7 @@ impl Listing {
                 .iter()
                 .map(|tool| display::escape_line(&tool.name))
                 .collect();
-            let names = names.join(", ");
+            let names = brief(&names.join(", "));
             let tools = counted(left_out.len(), "tool");
             let limit = LARGEST >> 10;
             notices.push(format!(

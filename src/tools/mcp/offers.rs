@@ -9,8 +9,6 @@ use super::connection::{Broken, Connection, pages};
 use super::listing::brief;
 use crate::text::display;
 
-/// The maximum number of prompts, and of resources, of a server.
-const MOST: usize = 500;
 /// The longest name or URI, in bytes.
 const NAME: usize = 512;
 
@@ -69,15 +67,7 @@ async fn listed(connection: &Connection, kind: &str, notices: &mut Vec<String>) 
         return Vec::new();
     }
     match pages(&connection.line, kind, notices).await {
-        Ok((mut all, _valid)) => {
-            if all.len() > MOST {
-                notices.push(format!(
-                    "offers more than {MOST} {kind}; the others are left out"
-                ));
-                all.truncate(MOST);
-            }
-            all
-        }
+        Ok((all, _valid)) => all,
         Err(Broken { why, .. }) => {
             notices.push(why);
             Vec::new()

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::workspace::state::create_private;
+
 /// A file with one JSON object. Without a state directory it stays empty.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Store(Option<PathBuf>);
@@ -37,7 +39,7 @@ impl Store {
         else {
             return Err(io::Error::other("there is no state directory"));
         };
-        std::fs::create_dir_all(folder)?;
+        create_private(folder)?;
         // Temporary files are readable by their owner alone, and stay so.
         let temporary = tempfile::NamedTempFile::new_in(folder)?;
         serde_json::to_writer(&temporary, entries)?;

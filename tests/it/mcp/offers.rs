@@ -178,7 +178,7 @@ fn resources_of_servers_are_completed_and_attached() {
     );
     assert!(
         notices(&client).iter().any(|notice| notice
-            == "MCP server `tricks` offers more than 500 resources; the others are left out"),
+            == "MCP server `tricks` lists more than 500 resources or 20 pages of them; the others are left out"),
         "{:?}",
         notices(&client)
     );

@@ -161,6 +161,7 @@ impl Server {
                 { "name": 7 },
                 "nonsense",
             ]),
+            "deaf" => json!([tool("deaf")]),
             _ if self.renamed && self.role != "offering" => json!([tool("echoed")]),
             _ if self.role == "modern" => ["ask", "echo", "heard"].map(tool).into_iter().collect(),
             _ => [
@@ -204,6 +205,20 @@ impl Server {
             "die" => {
                 eprintln!("killed by a test");
                 std::process::exit(9);
+            }
+            "deaf" => {
+                // More answers than wait anywhere, and then a question whose answer nobody reads.
+                for number in 0..3000 {
+                    let id = format!("{number:01000}");
+                    say(&json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }));
+                }
+                let form = json!({ "message": "Ready?", "requestedSchema": { "type": "object", "properties": {} } });
+                say(
+                    &json!({ "jsonrpc": "2.0", "id": "e", "method": "elicitation/create", "params": form }),
+                );
+                loop {
+                    std::thread::park();
+                }
             }
             "line" => endless(b"x"),
             "flood" => endless(b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\n"),
