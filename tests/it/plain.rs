@@ -241,6 +241,44 @@ fn an_answer_waits_until_the_one_before_is_in_the_file() {
 }
 
 #[test]
+fn what_is_left_of_an_answer_is_written_when_its_chat_is_closed() {
+    for is_saved in [true, false] {
+        let world =
+            World::new(json!([[{ "text": "One." }, { "gate": "end" }, { "text": " Two." }]]));
+        let mut client = plain(&world);
+        let uri = world.uri("notes.tandem.md");
+        let prompt = "## You\n\nCount.\n";
+        let mut text = ask_in_chat(&mut client, &uri, prompt);
+        edit_until(&mut client, &uri, &mut text, |text| {
+            text.ends_with("One.\n\n## You\n\n")
+        });
+        world.write("notes.tandem.md", if is_saved { &text } else { prompt });
+        let document = json!({ "uri": uri });
+        client.notify("textDocument/didClose", json!({ "textDocument": document }));
+        world.rehearsal().open("end");
+        if is_saved {
+            client.find(|message| {
+                let message = message["params"]["message"].as_str();
+                message.is_some_and(|message| message.contains("the answer is in"))
+            });
+            text = world.read("notes.tandem.md");
+        } else {
+            // It is opened again.
+            prompt.clone_into(&mut text);
+            let document = json!({ "uri": uri, "languageId": "markdown", "version": version_of(&uri), "text": text });
+            client.notify("textDocument/didOpen", json!({ "textDocument": document }));
+            edit_until(&mut client, &uri, &mut text, |text| {
+                text.ends_with("Two.\n\n## You\n\n")
+            });
+        }
+        // What was under way when the file was closed is written again if it is not there.
+        let is_whole = text == format!("{prompt}\n## tandem\n\nOne. Two.\n\n## You\n\n");
+        let is_rest = text == format!("{prompt}\n## tandem\n\nTwo.\n\n## You\n\n");
+        assert!(is_whole || is_rest && !is_saved, "{text}");
+    }
+}
+
+#[test]
 fn a_prompt_that_is_saved_with_other_files_is_not_sent() {
     let world = World::new(json!([[{ "text": "Sent." }]]));
     let mut client = plain(&world);

@@ -7,6 +7,7 @@
 //! so that undo does not go word by word.
 
 use std::ffi::OsStr;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -16,7 +17,7 @@ use serde_json::json;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::chat::{YOU, growing};
+use super::chat::{TANDEM, YOU, growing};
 use crate::domain::lock;
 use crate::rpc::Peer;
 use crate::server::capabilities::{Capabilities, TAKES_NO_EDITS};
@@ -215,8 +216,8 @@ impl ChatFile {
     }
 
     /// Streams into the buffer until the end; reports what could not be written. `placed` is called when the next
-    /// prompt has its place. An editor may not open the file: then the whole answer is written to disk, and its path is
-    /// returned.
+    /// prompt has its place. An editor may not open the file, or close it: then what is left of the answer is written to
+    /// disk, and its path is returned.
     pub async fn stream(
         self,
         peer: Peer,
@@ -224,12 +225,6 @@ impl ChatFile {
         can: Capabilities,
         placed: impl FnOnce(&Document),
     ) -> Result<Option<PathBuf>, String> {
-        if timeout(TIMEOUT, documents.opened(&self.uri)).await.is_err() {
-            return self.write().await.map(Some);
-        }
-        if !can.applies_edits {
-            return Err(TAKES_NO_EDITS.to_owned());
-        }
         let buffer = Buffer {
             uri: &self.uri,
             peer,
@@ -237,7 +232,16 @@ impl ChatFile {
             can,
         };
         let mut placed = Some(placed);
+        let mut prompts = 0;
         loop {
+            tokio::select! {
+                biased;
+                () = buffer.documents.opened(&self.uri) => {}
+                () = self.ended_unseen() => return self.write(prompts).await.map(Some),
+            }
+            if !can.applies_edits {
+                return Err(TAKES_NO_EDITS.to_owned());
+            }
             let (text, replaced, done) = {
                 let mut pending = self.lock();
                 pending.writing = false;
@@ -253,31 +257,47 @@ impl ChatFile {
                 )
             };
             let is_idle = text.is_empty() && replaced.is_empty();
-            for (old, new) in replaced {
-                buffer
-                    .edit(|text| Some(Edit::replace(text.rfind(&old)?, &old, &new)))
-                    .await?;
-            }
-            if !text.is_empty() {
-                let is_first = placed.is_some();
-                buffer
-                    .edit(|file| {
-                        Some(match growing(file).filter(|_| !is_first) {
-                            Some(at) => Edit::insert(at, text.clone()),
-                            None => Edit::begin(file, &text),
-                        })
-                    })
-                    .await?;
-                if let (Some(placed), Some(document)) =
-                    (placed.take(), buffer.documents.get(&self.uri))
-                {
-                    placed(&document);
+            let before = buffer.documents.get(&self.uri);
+            let there = before.map_or(0, |document| headings(&document.text));
+            let written = async {
+                for (old, new) in replaced {
+                    buffer
+                        .edit(|text| Some(Edit::replace(text.rfind(&old)?, &old, &new)))
+                        .await?;
                 }
+                if !text.is_empty() {
+                    buffer
+                        .edit(|file| Some(Edit::more(file, &text, prompts)))
+                        .await?;
+                }
+                if is_idle && done {
+                    buffer
+                        .edit(|file| growing(file).is_none().then(|| Edit::begin(file, "")))
+                        .await?;
+                }
+                Ok::<_, String>(())
+            };
+            let written = written.await;
+            if written.is_ok() && !text.is_empty() {
+                prompts = there + usize::from(prompts == 0 || there < prompts);
+            }
+            let Some(document) = buffer.documents.get(&self.uri) else {
+                if is_idle && done {
+                    return Ok(None);
+                }
+                // It was closed; what is not in it goes to the disk.
+                if written.is_err() {
+                    self.lock().text.insert_str(0, &text);
+                }
+                continue;
+            };
+            written?;
+            if prompts > 0
+                && let Some(placed) = placed.take()
+            {
+                placed(&document);
             }
             if is_idle && done {
-                buffer
-                    .edit(|file| growing(file).is_none().then(|| Edit::begin(file, "")))
-                    .await?;
                 return Ok(None);
             }
             if is_idle {
@@ -290,11 +310,22 @@ impl ChatFile {
 }
 
 impl ChatFile {
-    /// Waits for the end of the answer and adds it to the file, which nobody has open.
-    pub async fn write(&self) -> Result<PathBuf, String> {
+    /// Resolves when the answer is complete and an editor had time to open the file.
+    async fn ended_unseen(&self) {
+        self.ended().await;
+        tokio::time::sleep(TIMEOUT).await;
+    }
+
+    /// Waits for the end of the answer.
+    async fn ended(&self) {
         while !self.lock().done {
             self.shared.wake.notified().await;
         }
+    }
+
+    /// Waits for the end of the answer and adds what is left of it to the file, which nobody has open. See [`Edit::more`].
+    pub async fn write(&self, prompts: usize) -> Result<PathBuf, String> {
+        self.ended().await;
         let answer = std::mem::take(&mut self.lock().text);
         self.shared.settled.notify_waiters();
         let path =
@@ -304,10 +335,10 @@ impl ChatFile {
         let written = async {
             let folder = StateFolder::existing(folder).await?;
             let before = folder.read(name).await?.unwrap_or_default();
-            let mut text = before.trim_ascii_end().to_vec();
-            text.extend_from_slice(ended(&answer).as_bytes());
-            text.push(b'\n');
-            folder.write(name, text).await
+            let mut file = String::from_utf8(before).map_err(io::Error::other)?;
+            let Edit { bytes, new_text } = Edit::more(&file, &answer, prompts);
+            file.replace_range(bytes, &new_text);
+            folder.write(name, file.into_bytes()).await
         };
         written
             .await
@@ -348,6 +379,16 @@ impl Edit {
         let at = file.trim_end_matches(['\r', '\n']).len();
         let missing = if at == file.len() { "\n" } else { "" };
         Self::insert(at, ended(answer) + missing)
+    }
+
+    /// Adds to an answer. `prompts`: how many headings of prompts the file has since the answer began, 0 before it does.
+    /// If there are fewer, what was there of it was not saved, and it begins anew.
+    fn more(file: &str, text: &str, prompts: usize) -> Self {
+        match growing(file).filter(|_| prompts > 0 && headings(file) >= prompts) {
+            Some(at) => Self::insert(at, text.to_owned()),
+            None if prompts == 0 => Self::begin(file, text),
+            None => Self::begin(file, &format!("\n\n{TANDEM}\n\n{}", text.trim_start())),
+        }
     }
 
     /// Whether `now`, which somebody may have typed in as well, is `before` with this edit.

@@ -496,24 +496,14 @@ async fn deliver(chat: ChatFile, connection: Connection, unseen: bool) {
         }
     };
     let streamed = if unseen {
-        chat.write().await.map(Some)
+        chat.write(0).await.map(Some)
     } else {
         chat.stream(peer.clone(), documents, can, placed).await
     };
     match streamed {
         Ok(None) => {}
-        Ok(Some(path)) if unseen => {
-            show_message(
-                &peer,
-                MessageType::Info,
-                &format!("tandem: the answer is in {}", path.display()),
-            );
-        }
         Ok(Some(path)) => {
-            let message = format!(
-                "tandem: the editor did not open the chat file; the answer is in {}",
-                path.display()
-            );
+            let message = format!("tandem: the answer is in {}", path.display());
             show_message(&peer, MessageType::Info, &message);
         }
         Err(problem) => {
