@@ -13,7 +13,7 @@ use crate::rpc::Peer;
 const REMINDER: Duration = Duration::from_secs(2);
 
 /// The progress of one turn.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Progress {
     peer: Peer,
     /// `None` for a client that shows no progress. Contains the turn's number, because some editors show the token.
@@ -43,14 +43,13 @@ impl Progress {
     /// Repeats a report until the returned set is dropped: Helix shows a report only until the next key.
     pub fn remind(&self, message: String) -> JoinSet<()> {
         let mut reminder = JoinSet::new();
-        if let Some(token) = self.token.clone() {
-            let peer = self.peer.clone();
+        if self.token.is_some() {
+            let progress = self.clone();
             reminder.spawn(async move {
                 let mut beat = tokio::time::interval(REMINDER);
                 loop {
                     beat.tick().await;
-                    let value = json!({ "kind": "report", "message": message });
-                    peer.notify("$/progress", &json!({ "token": token, "value": value }));
+                    progress.report(&message);
                 }
             });
         }
