@@ -39,14 +39,14 @@ impl Candidate {
         let table = |option| ["providers", self.provider.as_str(), option];
         let model = toml::Value::from(chosen.name());
         let with_model = |text: &str| edit::with(text, &["model"], Some(&model));
-        // No key is stored that the configuration could not name.
-        let trial = |text: String| {
-            edit::with(&with_model(&text)?, &table(BY_COMMAND), Some(&"".into())).map(|_| text)
-        };
-        change_configuration(settings, trial).await?;
         let mut changes = Vec::new();
         let mut place = None;
         if let Some(key) = &self.key {
+            // No key is stored that the configuration could not name.
+            let trial = |text: String| {
+                edit::with(&with_model(&text)?, &table(BY_COMMAND), Some(&"".into())).map(|_| text)
+            };
+            change_configuration(settings, trial).await?;
             let (option, value, stored) =
                 store(settings, &self.provider, key.expose_secret()).await?;
             changes.extend([
