@@ -142,7 +142,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       return;
     }
     this.draft.attach(attachment);
-    this.stateChanged();
+    this.attached();
   }
 
   async attachFiles(uris: readonly Uri[]): Promise<void> {
@@ -247,7 +247,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
         return this.looking.toggle(message.what);
       case "detach":
         this.draft.detach(message.index);
-        return this.stateChanged();
+        return this.attached();
       case "returnToInput":
         return this.session.returnToInput(message.index);
       case "job":
@@ -351,8 +351,13 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   private showDraft(): void {
-    this.conversations.rememberSoon();
     this.post({ type: "draft", text: this.draft.text });
+    this.attached();
+  }
+
+  /** The attachments are others. */
+  private attached(): void {
+    this.conversations.remember();
     this.stateChanged();
   }
 

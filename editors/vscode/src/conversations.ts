@@ -14,6 +14,7 @@ import { folder, type Server } from "./server";
 import { Session, type SessionEvent } from "./session";
 import { type Ids, START_ELSEWHERE } from "./transcript";
 import { withoutTry } from "./trial";
+import type { Message } from "./turns";
 
 const OPEN = "tandem.conversations";
 const NAMES = "tandem.names";
@@ -31,8 +32,8 @@ type Pending = Readonly<Record<number, string | undefined>>;
 interface Remembered {
   readonly current?: string;
   /** The draft of a new conversation that was shown. */
-  readonly draft?: string;
-  readonly open: readonly { readonly id: string; readonly title: string; readonly pending?: Pending; readonly draft?: string }[];
+  readonly unsent?: Message;
+  readonly open: readonly { readonly id: string; readonly title: string; readonly pending?: Pending; readonly unsent?: Message }[];
 }
 
 /** An open conversation; one restored after a reload has no session until it is shown. */
@@ -45,7 +46,7 @@ interface Open {
   /** It has something to review. */
   pending?: Pending | undefined;
   /** The draft before the window was reloaded. */
-  readonly draft?: string;
+  readonly unsent?: Message;
 }
 
 export class Conversations implements Disposable {
@@ -75,7 +76,7 @@ export class Conversations implements Disposable {
     private readonly memory: Memory,
   ) {
     this.current = this.begin();
-    this.current.draft.text = this.remembered().draft ?? "";
+    restoreDraft(this.current, this.remembered().unsent);
     this.open = [{ session: this.current, title: "", isNews: false }];
     server.askPermission = async (params, token) => {
       const session = this.find(params.sessionId);
@@ -256,16 +257,16 @@ export class Conversations implements Disposable {
     if (this.restored === undefined) {
       return; // it would overwrite the state to be restored
     }
-    const open = this.open.flatMap(({ session, id, title, pending, draft: before = "" }) => {
+    const open = this.open.flatMap(({ session, id, title, pending, unsent: before }) => {
       const known = session === undefined ? id : session.isBegun ? session.savedId : undefined;
-      const draft = session?.draft.unsent ?? before;
-      const isDraft = draft !== "";
+      const unsent = session === undefined ? before : session.draft.unsent;
       return known === undefined
         ? []
-        : [{ id: known, title: (session?.title || title).slice(0, 200), ...(pending && { pending }), ...(isDraft && { draft }) }];
+        : [{ id: known, title: (session?.title || title).slice(0, 200), ...(pending && { pending }), ...(unsent && { unsent }) }];
     });
     const { isBegun, savedId, draft } = this.current;
-    const current = !isBegun ? { draft: draft.unsent } : savedId === undefined ? {} : { current: savedId };
+    const { unsent } = draft;
+    const current = !isBegun ? { ...(unsent && { unsent }) } : savedId === undefined ? {} : { current: savedId };
     this.memory.update(OPEN, { open, ...current } satisfies Remembered);
   }
 
@@ -315,7 +316,7 @@ export class Conversations implements Disposable {
   /** Loads a saved conversation. One that cannot be loaded keeps its tab: another window may have it, and then it is that window's, too. */
   private async bringIn(one: Open): Promise<Session> {
     const session = this.begin();
-    session.draft.text = one.draft ?? "";
+    restoreDraft(session, one.unsent);
     for (const [turn, prompt] of Object.entries(one.pending ?? {})) {
       session.transcript.prompts.set(Number(turn), prompt);
     }
@@ -372,7 +373,7 @@ export class Conversations implements Disposable {
   private closeOldest(): void {
     const isIdle = ({ isRunning, draft }: Session) => !isRunning && draft.isEmpty;
     const idle = this.open.find(
-      ({ session, pending, draft }) => session !== this.current && !pending && (session === undefined ? !draft : isIdle(session)),
+      ({ session, pending, unsent }) => session !== this.current && !pending && (session === undefined ? !unsent : isIdle(session)),
     );
     if (this.open.length > MAX_OPEN && idle !== undefined) {
       this.open = this.open.filter((one) => one !== idle);
@@ -390,6 +391,12 @@ export class Conversations implements Disposable {
 
   private remembered(): Remembered {
     return this.memory.get<Remembered>(OPEN, { open: [] });
+  }
+}
+
+function restoreDraft({ draft }: Session, unsent: Message | undefined): void {
+  if (unsent !== undefined) {
+    draft.add(unsent);
   }
 }
 

@@ -2,17 +2,12 @@
 import type { Attachment } from "./context";
 import type { Message } from "./turns";
 
-interface Content {
-  readonly text: string;
-  readonly attachments: readonly Attachment[];
-}
-
-const EMPTY: Content = { text: "", attachments: [] };
+const EMPTY: Message = { text: "", attachments: [] };
 
 export class Draft {
   private content = EMPTY;
   /** The turn that begins with the message being edited, and the previous draft. */
-  private replaced: { readonly turn: number; readonly before: Content } | undefined;
+  private replaced: { readonly turn: number; readonly before: Message } | undefined;
 
   get text(): string {
     return this.content.text;
@@ -22,9 +17,12 @@ export class Draft {
     this.content = { ...this.content, text };
   }
 
-  /** All text that was not sent, with the previous draft. */
-  get unsent(): string {
-    return joined(this.replaced?.before.text ?? "", this.text);
+  /** All that was not sent, with the previous draft. It is saved as one types, so images, which are large, are not in it. */
+  get unsent(): Message | undefined {
+    const all = new Draft();
+    [this.replaced?.before ?? EMPTY, this.content].forEach((one) => all.add(one));
+    const attachments = all.attachments.filter(({ block }) => block.type !== "image");
+    return all.text === "" && attachments.length === 0 ? undefined : { text: all.text, attachments };
   }
 
   get attachments(): readonly Attachment[] {

@@ -26,7 +26,8 @@ after(() => rmSync(extension, { recursive: true }));
 /** The sessions this test acts as the server for. */
 class Stage {
   readonly draft = new Draft();
-  remembered: string | undefined;
+  remembered: Draft["unsent"];
+  readonly remember = () => this.rememberSoon();
   readonly rememberSoon = () => void (this.remembered = this.draft.unsent);
   began = 0;
   current = { transcript: new Transcript(), state: { phase: "ready" }, draft: this.draft, typingBegan: async () => void (this.began += 1) };
@@ -130,9 +131,9 @@ test("a draft that the chat changes is saved", () => {
   pane.type("a draft");
   session.draft.edit({ text: "an earlier message", attachments: [] }, 1);
   pane.type("an earlier message, changed");
-  assert.equal(session.remembered, "a draft\n\nan earlier message, changed");
+  assert.equal(session.remembered?.text, "a draft\n\nan earlier message, changed");
   pane.does({ type: "cancelEdit" });
-  assert.equal(session.remembered, "a draft");
+  assert.equal(session.remembered?.text, "a draft");
   chat.dispose();
 });
 

@@ -158,6 +158,9 @@ export function shapeChecks({ bench, model, picture }) {
       await bench.answerInputBox(words);
       await chat.locator(".composer .chip", { hasText: words }).waitFor();
     }
+    await bench.reload();
+    await exactly(chat.locator(".composer .chip", { hasText: "stock.ts:" }), 2); // they are still there
+    await bench.goToEndOf("export function text");
     const place = chat.getByRole("button", { name: "stock.ts:5", exact: true });
     await bench.toggle(place, false);
     await picture("comments");
