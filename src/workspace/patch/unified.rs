@@ -112,6 +112,8 @@ pub(super) fn of_blocks(text: &str) -> Option<String> {
     for line in text.lines() {
         let mark = line.trim_matches(['<', '=', '>', ' ']);
         let is_rule = line.len() >= 7 && mark.len() + 5 <= line.len();
+        let rule = line.trim_end();
+        let divides = rule.len() >= 7 && rule.bytes().all(|byte| byte == b'=');
         sign = match (sign, mark) {
             (None, "SEARCH") if is_rule => {
                 let name: &str = file.take()?;
@@ -119,7 +121,9 @@ pub(super) fn of_blocks(text: &str) -> Option<String> {
                 file = Some(name);
                 Some("-")
             }
-            (Some("-"), "") if is_rule => Some("+"),
+            (Some("-"), "") if divides => Some("+"),
+            // A heading is underlined like this, too: which of them divides is uncertain.
+            (Some("+"), "") if divides => return None,
             (Some("+"), "REPLACE") if is_rule => None,
             (Some(sign), _) => {
                 patch.extend([sign, line, "\n"]);
@@ -217,6 +221,19 @@ mod tests {
                 .count(),
             1
         );
+    }
+
+    #[test]
+    fn blocks_are_divided_in_one_place() {
+        let block = |old: &str, new: &str| {
+            format!("a.md\n<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n")
+        };
+        let blank = "        ";
+        let patch = of_blocks(&block(&format!("a\n{blank}\nb"), "c")).unwrap();
+        let expected = format!("@@\n-a\n-{blank}\n-b\n+c\n*** End Patch");
+        assert!(patch.ends_with(&expected), "{patch}");
+        assert_eq!(of_blocks(&block("Title\n=======\nold", "new")), None);
+        assert_eq!(of_blocks(&block("old", "Title\n=======\nnew")), None);
     }
 
     #[test]
