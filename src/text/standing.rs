@@ -52,25 +52,27 @@ pub fn standing(before: &str, after: &str, now: &str) -> Standing {
     };
     let mut standing = Standing::default();
     for hunk in change(before, after) {
-        let touching: Vec<_> = since
-            .iter()
-            .filter(|change| touches(&change.old, &hunk.new))
-            .collect();
-        standing.pieces.extend(
-            pieces(before, after, &hunk, &touching)
-                .into_iter()
-                .map(|piece| Piece {
-                    now: moved(&piece.new, &since),
-                    line: hunk.new_lines.start
-                        + line_breaks(after, hunk.new.start..piece.new.start),
-                    ..piece
-                }),
-        );
+        let touches_hunk = |change: &&LineHunk| touches(&change.old, &hunk.new);
+        let touching: Vec<_> = since.iter().filter(touches_hunk).collect();
         // A hunk that somebody has undone by hand counts as gone, not as touched.
         if left.iter().any(|change| touches(&change.old, &hunk.old)) {
             standing
                 .touched
                 .extend(touching.iter().map(|change| change.new.clone()));
+        }
+        let parts = match touching.is_empty() {
+            true => vec![hunk],
+            false => around_last_line(before, after, hunk),
+        };
+        for part in parts {
+            let mut touching = touching.clone();
+            touching.retain(|change| touches(&change.old, &part.new));
+            let pieces = pieces(before, after, &part, &touching).into_iter();
+            standing.pieces.extend(pieces.map(|piece| Piece {
+                now: moved(&piece.new, &since),
+                line: part.new_lines.start + line_breaks(after, part.new.start..piece.new.start),
+                ..piece
+            }));
         }
     }
     standing.touched.dedup();
@@ -173,6 +175,40 @@ pub fn undone(before: &str, now: &str, pieces: &[Piece]) -> String {
         }
     };
     patched(now, &pieces.iter().map(hunk).collect::<Vec<_>>())
+}
+
+/// A hunk without the last line of `before` if that only got its line break: the parts above and below it.
+fn around_last_line(before: &str, after: &str, hunk: LineHunk) -> Vec<LineHunk> {
+    let old = before.get(hunk.old.clone()).unwrap_or_default();
+    let last = old.rsplit('\n').next().unwrap_or_default();
+    let new = after.get(hunk.new.clone()).unwrap_or_default();
+    let (mut at, mut found) = (hunk.new.start, None);
+    for (number, line) in new.split_inclusive('\n').enumerate() {
+        let end = at + line.len();
+        if line
+            .strip_suffix('\n')
+            .is_some_and(|line| line.strip_suffix('\r').unwrap_or(line) == last)
+        {
+            found = Some((at..end, hunk.new_lines.start + number));
+        }
+        at = end;
+    }
+    let Some((same, number)) = found.filter(|_| !last.is_empty()) else {
+        return vec![hunk];
+    };
+    let above = LineHunk {
+        old: hunk.old.start..hunk.old.end - last.len(),
+        new: hunk.new.start..same.start,
+        old_lines: hunk.old_lines.start..hunk.old_lines.end - 1,
+        new_lines: hunk.new_lines.start..number,
+    };
+    let below = LineHunk {
+        old: hunk.old.end..hunk.old.end,
+        new: same.end..hunk.new.end,
+        old_lines: hunk.old_lines.end..hunk.old_lines.end,
+        new_lines: number + 1..hunk.new_lines.end,
+    };
+    vec![above, below]
 }
 
 /// Whether a change of the bytes `changed` touches the bytes `of`: they overlap, one is an empty range inside the
@@ -402,6 +438,13 @@ mod tests {
             None,
         );
         check("a\nb", "a\n", "A", "A\nb", None);
+        check(
+            "a\nb\nc",
+            "A\nc\nB\n",
+            "A\nc\nmine\n",
+            "a\nb\nc\nmine\n",
+            Some(3..4),
+        );
     }
 
     #[test]
