@@ -55,19 +55,16 @@ async fn edit_file_explains_what_it_cannot_do() {
 }
 
 #[tokio::test]
-async fn a_replacement_of_everything_is_fast_and_its_result_short() {
+async fn the_result_of_a_replacement_of_everything_is_short() {
     let place = Place::new(&[("a.rs", &"let foo = 1; // of many\n".repeat(40_000))]);
-    let begin = std::time::Instant::now();
     let all = |old: &str, new: &str| json!({"path": "a.rs", "edits": [{"old_text": old, "new_text": new, "replace_all": true}]});
     for (old, new) in [("foo", "bar"), ("bar = 1", "bar =\r\n1")] {
+        // It took minutes when each place was looked for from the beginning.
         let answer = place.answer("edit_file", all(old, new)).await;
         assert!(answer.starts_with("Changed a.rs, lines 1"), "{answer}");
         assert!(answer.contains(" and 39995 more; matched exactly"));
         assert!(answer.len() < 5000, "{} bytes", answer.len());
     }
-    // It was minutes when each place was looked for from the beginning.
-    let time = begin.elapsed();
-    assert!(time < std::time::Duration::from_secs(30), "{time:?}");
 }
 
 #[tokio::test]
