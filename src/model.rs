@@ -124,7 +124,8 @@ pub enum Part {
         /// The text.
         text: String,
     },
-    /// Text from tandem to the model: encoded like the person's text, but not displayed as such.
+    /// Anything else in text: attachments, instructions, notes from tandem itself. It is encoded like the person's text,
+    /// but never taken for it.
     Note {
         /// The text.
         text: String,

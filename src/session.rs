@@ -148,7 +148,6 @@ impl Actor {
             importable: extensions::importable(&setup),
             servers: setup.servers,
             start_timeout: setup.server_timeout,
-            secrets: setup.secrets.clone(),
             commands: Commands {
                 own: setup.settings.commands(),
                 skills: Arc::clone(&setup.skills),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::text::{fenced, fenced_blocks};
+use super::prompt::{PLAN, note};
 use super::{Entry, guidance};
 use crate::model::{
     Arguments, AssistantMessage, Image, Message, Part, Provider, ToolCall, ToolResult,
@@ -46,80 +46,41 @@ pub(super) const ASK: &str = "Summarize the conversation so far for yourself: yo
 /// What is added to it after a summary that was cut off.
 pub(super) const BRIEFLY: &str = "\nYour last summary was cut off: use at most 300 words.";
 
-/// Introduces a person's message that is quoted verbatim.
-const SAID: &str = "I said";
+/// Introduces a person's message in a summary.
+const SAID: &str = "I said:";
 
 /// Whether a person's message is the summary that replaced a conversation.
-pub(super) fn is_summary(text: &str) -> bool {
-    !fenced_blocks(text, SAID).is_empty()
-}
-
-/// The person's words in a message of the history.
-pub(super) fn said(message: &Message) -> Vec<String> {
-    let Message::User { parts } = message else {
-        return Vec::new();
-    };
-    let texts = parts.iter().filter_map(|part| match part {
-        Part::Text { text } => Some(text.as_str()),
-        Part::Note { .. } | Part::Image(_) => None,
-    });
-    let text = texts.collect::<Vec<_>>().join("\n\n");
-    let before = fenced_blocks(&text, SAID);
-    if !before.is_empty() {
-        return before
-            .into_iter()
-            .map(|(_, inside)| inside.to_owned())
-            .collect();
-    }
-    let mut words = text.clone();
-    for block in guidance::blocks(&text) {
-        words = words.replace(block, "");
-    }
-    let words = words.trim();
-    if words.is_empty() {
-        Vec::new()
-    } else {
-        vec![words.to_owned()]
-    }
+pub(super) fn is_summary(parts: &[Part]) -> bool {
+    parts.contains(&note(SAID))
 }
 
 /// What a summary must not paraphrase: instructions that came with prompts, and the person's own messages; if space is
 /// short, the first and the last ones.
-pub(super) fn verbatim(old: &[Arc<Entry>]) -> String {
-    let messages: Vec<_> = old.iter().map(|entry| entry.message()).collect();
-    let mut rules: Vec<String> = Vec::new();
-    for message in &messages {
-        let Message::User { parts } = message else {
+pub(super) fn verbatim(old: &[Arc<Entry>]) -> Vec<Part> {
+    let (mut kept, mut words) = (Vec::new(), Vec::new());
+    for entry in old {
+        let Message::User { parts } = entry.message() else {
             continue;
         };
         for part in parts {
-            if let Part::Text { text } = part {
-                for block in guidance::blocks(text) {
-                    if !rules.iter().any(|known| known == block) {
-                        rules.push(block.to_owned());
-                    }
+            match part {
+                Part::Text { text } => words.push(text.trim()),
+                Part::Note { text } if guidance::is_block(text) && !kept.contains(part) => {
+                    kept.push(part.clone());
                 }
+                Part::Note { .. } | Part::Image(_) => {}
             }
         }
     }
-    let words: Vec<String> = messages.iter().flat_map(|message| said(message)).collect();
     // A short conversation would not get shorter.
     let size = old.iter().map(|entry| entry.encoded().len()).sum::<usize>();
     let room = WORDS.min(size / 2);
-    let words = fitting(
-        words
-            .iter()
-            .map(|words| shortened(words, room / 2))
-            .collect(),
-        room,
-    )
-    .into_iter()
-    .map(|words| fenced(SAID, &words));
-    rules
-        .into_iter()
-        .chain(words)
-        .collect::<Vec<_>>()
-        .join("\n\n")
+    let words = words.into_iter().filter(|words| !words.is_empty());
+    let words = words.map(|words| shortened(words, room / 2)).collect();
+    for text in fitting(words, room) {
+        kept.extend([note(SAID), Part::Text { text }]);
+    }
+    kept
 }
 
 /// Reduces a long message to its beginning and end.
@@ -249,9 +210,7 @@ pub(super) fn without_images(
 fn in_words(part: &Part) -> Part {
     match part {
         Part::Text { .. } | Part::Note { .. } => part.clone(),
-        Part::Image(Image { mime_type, .. }) => Part::Text {
-            text: format!("(an image, {mime_type})"),
-        },
+        Part::Image(Image { mime_type, .. }) => note(format!("(an image, {mime_type})")),
     }
 }
 
@@ -302,7 +261,7 @@ fn short_part(part: &Part) -> Part {
         Part::Text { text } => Part::Text {
             text: middle_out(text, LONG),
         },
-        Part::Note { .. } => part.clone(),
+        Part::Note { text } => note(middle_out(text, LONG)),
         Part::Image(_) => in_words(part),
     }
 }
@@ -314,29 +273,33 @@ fn middle_out(text: &str, longest: usize) -> String {
     }
 }
 
-/// The new conversation: the verbatim parts and a summary, followed by `newest`.
+/// The new conversation: the verbatim parts and a summary, followed by `newest`. It still `only_plans` if the old one did.
 pub(super) fn summarized(
-    verbatim: &str,
+    mut verbatim: Vec<Part>,
     summary: &str,
     newest: &[Arc<Entry>],
+    only_plans: bool,
     provider: &Provider,
 ) -> Vec<Arc<Entry>> {
     let text = summary.trim();
-    let opening = if matches!(
-        newest.first().map(|entry| entry.message()),
-        Some(Message::Assistant(_))
-    ) {
-        let text = format!(
-            "{verbatim}\n\nThe conversation so far, in your own summary:\n\n{text}\n\nContinue with what you were doing."
-        );
-        vec![Message::text(text.trim_start())]
-    } else {
-        // Some templates reject two user messages in a row.
-        let question = format!("{verbatim}\n\nWhat was said and done so far?");
-        vec![Message::text(question.trim_start()), Message::answer(text)]
+    // Some templates reject two user messages in a row.
+    let answer = match newest.first().map(|entry| entry.message()) {
+        Some(Message::Assistant(_)) => {
+            verbatim.push(note(format!(
+                "The conversation so far, in your own summary:\n\n{text}\n\nContinue with what you were doing."
+            )));
+            None
+        }
+        _ => {
+            verbatim.push(note("What was said and done so far?"));
+            Some(Message::answer(text))
+        }
     };
-    opening
-        .into_iter()
+    if only_plans {
+        verbatim.push(note(PLAN));
+    }
+    std::iter::once(Message::User { parts: verbatim })
+        .chain(answer)
         .map(|message| Entry::new(message, provider))
         .chain(newest.iter().cloned())
         .collect()
@@ -503,21 +466,14 @@ mod tests {
         let entries = conversation();
         let tools = all(Editing::Replacements);
         let summary = format!("  We look for it.\n{}", facts(&entries[..5], &tools));
-        let new = summarized(
-            &verbatim(&entries[..5]),
-            &summary,
-            &entries[5..],
-            &provider(),
-        );
+        let summarized = |old, summary: &str, new| {
+            super::summarized(verbatim(old), summary, new, false, &provider())
+        };
+        let new = summarized(&entries[..5], &summary, &entries[5..]);
         assert_eq!(new.len(), 3, "one message, because an answer follows");
-        let Message::User { parts } = new[0].message().clone() else {
-            panic!("a conversation begins with the person")
-        };
-        let Part::Text { text } = &parts[0] else {
-            panic!("in words")
-        };
+        let text = new[0].read_texts().join("\n\n");
         for part in [
-            "I said:\n```\nchange it\n```",
+            "I said:\n\nchange it",
             "We look for it.",
             "- [completed] Find it",
             "most recent first: a.rs",
@@ -525,12 +481,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        let whole = summarized(
-            &verbatim(&entries),
-            &facts(&entries, &tools),
-            &[],
-            &provider(),
-        );
+        let whole = summarized(&entries, &facts(&entries, &tools), &[]);
         assert!(
             matches!(whole[1].message(), Message::Assistant(answer) if answer.text.contains("b.rs, a.rs"))
         );
@@ -540,11 +491,19 @@ mod tests {
     fn repeated_summaries_keep_instructions_and_user_text() {
         let rules =
             guidance::Rules::new(std::path::Path::new("/w/AGENTS.md"), "Use tabs.").to_string();
-        let mut entries = vec![user(&format!("the task\n\n{rules}"))];
+        let prompt = Message::User {
+            parts: vec![
+                note(rules),
+                Part::Text {
+                    text: "the task".into(),
+                },
+            ],
+        };
+        let mut entries = vec![Entry::new(prompt, &provider())];
         entries.extend(round("1", "read_file", json!({ "path": "a.rs" }), "text"));
         entries.push(user("and blue, please"));
         for summary in ["First.", "Second."] {
-            entries = summarized(&verbatim(&entries), summary, &[], &provider());
+            entries = summarized(verbatim(&entries), summary, &[], false, &provider());
             let text = String::from_utf8(entries[0].encoded().to_vec()).unwrap();
             for words in ["the task", "and blue, please", "Use tabs."] {
                 assert_eq!(text.matches(words).count(), 1, "{words}: {text}");

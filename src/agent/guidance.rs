@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::text::{cut, fenced, fenced_blocks};
+use super::text::{cut, fenced};
 use crate::domain::lock;
 use crate::model::{Message, Part};
 use crate::workspace::{Workspace, WorkspacePath, native};
@@ -139,12 +139,9 @@ fn of_folder(workspace: &Workspace, folder: &Path) -> Option<WorkspacePath> {
     paths.find(|path| workspace.document(path).is_some() || path.is_file())
 }
 
-/// The blocks of instructions in a person's message, complete, as [`Rules`] writes them.
-pub(super) fn blocks(text: &str) -> Vec<&str> {
-    fenced_blocks(text, BEGIN)
-        .into_iter()
-        .map(|(whole, _)| whole)
-        .collect()
+/// Whether a note is a block of instructions, as [`Rules`] writes it.
+pub(super) fn is_block(note: &str) -> bool {
+    note.starts_with(BEGIN)
 }
 
 /// The instruction files of the folders between the workspace folder and `file`.

@@ -82,7 +82,8 @@ pub enum Stage {
     Usual,
 }
 
-const PLAN: &str = "(mode plan: read only. Do not call tools that change files; present a plan)";
+pub(super) const PLAN: &str =
+    "(mode plan: read only. Do not call tools that change files; present a plan)";
 pub(super) const GO: &str =
     "(the mode is no longer plan: tools that change files can be called again)";
 
@@ -97,46 +98,32 @@ pub fn plans_only(history: &[Arc<Entry>]) -> bool {
         })
         .flat_map(|parts| parts.iter().rev());
     let only_plans = parts.find_map(|part| match part {
-        Part::Text { text } => Some(text.ends_with(PLAN)),
-        // Other notes of ours, such as that an answer was empty, leave it as it is.
-        Part::Note { text } => text.starts_with(GO).then_some(false),
-        Part::Image(_) => None,
+        Part::Note { text } if text == PLAN => Some(true),
+        Part::Note { text } if text.starts_with(GO) => Some(false),
+        // Other notes, such as that an answer was empty, leave it as it is.
+        Part::Note { .. } | Part::Image(_) => None,
+        Part::Text { .. } => Some(false),
     });
     only_plans == Some(true)
 }
 
-/// The parts of the user message for a prompt.
+/// The parts of the user message for a prompt: only the person's own words are text, so that nothing else is ever taken for
+/// what they said.
 pub fn render(prompt: Prompt, stage: Stage) -> Vec<Part> {
-    let mut text = String::new();
     let mut parts = Vec::new();
     for part in prompt.parts {
-        match part {
-            Attachment::Text(words) => push_block(&mut text, &words),
-            Attachment::Shown {
-                heading,
-                text: shown,
-            } => push_block(&mut text, &fenced(&heading, &shown)),
-            Attachment::Skill(name) => {
-                push_block(&mut text, &format!("(the skill {name} could not be read)"));
-            }
+        parts.push(match part {
+            Attachment::Text(text) => Part::Text { text },
+            Attachment::Image(image) => Part::Image(image),
+            Attachment::Note(text) => note(text),
+            Attachment::Shown { heading, text } => note(fenced(&heading, &text)),
+            Attachment::Skill(name) => note(format!("(the skill {name} could not be read)")),
             Attachment::Command { name, .. } => {
-                push_block(&mut text, &format!("(the prompt {name} could not be read)"));
+                note(format!("(the prompt {name} could not be read)"))
             }
-            Attachment::Mention { name, .. } => {
-                push_block(&mut text, &format!("(mentioned: {name})"));
-            }
-            Attachment::Excerpt {
-                name,
-                lines,
-                text: excerpt,
-            } => {
-                push_block(&mut text, &quote(&name, lines, &excerpt));
-            }
-            Attachment::Image(image) => {
-                flush(&mut text, &mut parts);
-                parts.push(Part::Image(image));
-            }
-        }
+            Attachment::Mention { name, .. } => note(format!("(mentioned: {name})")),
+            Attachment::Excerpt { name, lines, text } => note(quote(&name, lines, &text)),
+        });
     }
     if let Some(Focus {
         path,
@@ -144,37 +131,19 @@ pub fn render(prompt: Prompt, stage: Stage) -> Vec<Part> {
         ..
     }) = prompt.focus
     {
-        push_block(
-            &mut text,
-            &format!(
-                "(the user is looking at {}, {})",
-                native::shown(&path),
-                span(first, last)
-            ),
-        );
+        let (path, lines) = (native::shown(&path), span(first, last));
+        parts.push(note(format!("(the user is looking at {path}, {lines})")));
     }
     match stage {
-        Stage::Plan => push_block(&mut text, PLAN),
-        Stage::Go => push_block(&mut text, GO),
+        Stage::Plan => parts.push(note(PLAN)),
+        Stage::Go => parts.push(note(GO)),
         Stage::Usual => {}
     }
-    flush(&mut text, &mut parts);
     parts
 }
 
-fn push_block(text: &mut String, block: &str) {
-    if !text.is_empty() {
-        text.push_str("\n\n");
-    }
-    text.push_str(block);
-}
-
-fn flush(text: &mut String, parts: &mut Vec<Part>) {
-    if !text.is_empty() {
-        parts.push(Part::Text {
-            text: std::mem::take(text),
-        });
-    }
+pub(super) fn note(text: impl Into<String>) -> Part {
+    Part::Note { text: text.into() }
 }
 
 fn quote(name: &str, lines: Option<(u32, u32)>, text: &str) -> String {
@@ -233,14 +202,16 @@ mod tests {
             }),
         };
         let parts = render(prompt, Stage::Usual);
+        let excerpt = "From a.md, lines 3-7 (as it is now):\n````\n```rust\nx\n```\n````";
         assert_eq!(
             parts,
-            [Part::Text {
-                text:
-                    "why?\n\nFrom a.md, lines 3-7 (as it is now):\n````\n```rust\nx\n```\n````\n\n\
-                       (the user is looking at /w/a.md, line 3)"
-                        .into()
-            }]
+            [
+                Part::Text {
+                    text: "why?".into()
+                },
+                note(excerpt),
+                note("(the user is looking at /w/a.md, line 3)"),
+            ]
         );
     }
 

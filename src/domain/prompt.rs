@@ -42,8 +42,10 @@ impl Prompt {
 /// A piece of a prompt.
 #[derive(Debug, Clone)]
 pub enum Attachment {
-    /// Text.
+    /// The person's own text.
     Text(String),
+    /// Instructions, or a note from tandem itself.
+    Note(String),
     /// An attached text, such as the selection with unsaved changes.
     Excerpt {
         /// Its source.

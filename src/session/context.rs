@@ -91,7 +91,7 @@ impl Context {
         }
         parts.extend(timeout_at(until, self.news()).await.ok().flatten());
         for rules in rules {
-            prompt.parts.push(Attachment::Text(rules.to_string()));
+            prompt.parts.push(Attachment::Note(rules.to_string()));
         }
         prompt.parts.extend(parts);
     }
@@ -264,7 +264,7 @@ fn split(all: Vec<Attachment>) -> (Vec<Attachment>, Vec<(Mention, Option<Attachm
 }
 
 fn note(words: &str) -> Attachment {
-    Attachment::Text(format!("({words})"))
+    Attachment::Note(format!("({words})"))
 }
 
 /// These lines of a text, as far as they exist; `Err` if the first does not.

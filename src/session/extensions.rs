@@ -13,7 +13,6 @@ use super::{Attachment, Offered, Prompt, Setup, mcp};
 use crate::agent::text::cut;
 use crate::config;
 use crate::text::display;
-use crate::tools::Redactor;
 
 /// How long a prompt waits for its mentions, because an editor may not answer.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
@@ -52,7 +51,6 @@ pub(super) struct Extensions {
     pub servers: mcp::Servers,
     /// How long the first prompt waits for them.
     pub start_timeout: Duration,
-    pub secrets: Redactor,
     pub commands: Commands,
     /// The commands for menus.
     pub menu: Arc<[Offered]>,
@@ -99,7 +97,7 @@ impl Extensions {
                 let Ok(fetched) = fetched else {
                     return Err(format!("`/{name}`: its MCP server did not answer in time"));
                 };
-                let fetched = self.cut_to_fit(fetched?, most);
+                let fetched = cut_to_fit(fetched?, most);
                 prompt.parts.splice(at..=at, fetched);
                 break;
             }
@@ -115,7 +113,7 @@ impl Extensions {
         most: usize,
     ) -> Option<Result<Vec<Attachment>, String>> {
         Some(match timeout_at(until, self.servers.resource(name)).await {
-            Ok(read) => read?.map(|read| self.cut_to_fit(read, most)),
+            Ok(read) => read?.map(|read| cut_to_fit(read, most)),
             Err(_) => Err("its MCP server did not answer in time".to_owned()),
         })
     }
@@ -124,15 +122,14 @@ impl Extensions {
     pub fn until(&self) -> Instant {
         Instant::now() + self.start_timeout + TIMEOUT
     }
+}
 
-    /// A server's text without secrets, and no longer than a mention may be.
-    fn cut_to_fit(&self, mut attached: Vec<Attachment>, most: usize) -> Vec<Attachment> {
-        for part in &mut attached {
-            if let Attachment::Shown { text, .. } = part {
-                *text = cut(text, most, "ask for a smaller part");
-                self.secrets.clean(text);
-            }
+/// A server's text, no longer than a mention may be.
+fn cut_to_fit(mut attached: Vec<Attachment>, most: usize) -> Vec<Attachment> {
+    for part in &mut attached {
+        if let Attachment::Shown { text, .. } = part {
+            *text = cut(text, most, "ask for a smaller part");
         }
-        attached
     }
+    attached
 }

@@ -82,16 +82,9 @@ impl Actor {
         let (shown, _) = diff.split_at(diff.floor_char_boundary(SHOWN));
         let name = path.display();
         let done = format!("(the user applied this inline edit to {name}:\n{shown})");
-        let words = [instruction.clone(), self.secrets.redact(&done).into_owned()];
-        let notes = self.conversation.notes.drain(..);
-        let message = Prompt {
-            parts: words
-                .into_iter()
-                .chain(notes)
-                .map(Attachment::Text)
-                .collect(),
-            focus: None,
-        };
+        let mut message = Prompt::text(instruction.as_str());
+        let notes = std::iter::once(done).chain(self.conversation.notes.drain(..));
+        message.parts.extend(notes.map(Attachment::Note));
         self.changes
             .settle_unconfirmed(&mut self.conversation)
             .await;

@@ -157,12 +157,11 @@ impl Actor {
         }
         let workspace = self.workspace.clone();
         let setup = connect::setup(Arc::clone(&self.id), start, &settings, workspace);
-        self.secrets = setup.secrets.clone();
+        self.secrets = setup.secrets;
         self.spending.limits = setup.limits;
         let extensions = &mut self.extensions;
         extensions.servers = setup.servers;
         extensions.start_timeout = setup.server_timeout;
-        extensions.secrets = setup.secrets;
         extensions.take_offers();
         self.questions
             .configure(setup.policy, settings.widest_mode)

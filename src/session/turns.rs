@@ -17,7 +17,7 @@ use super::{
 use crate::agent::event::{AgentEvent, Termination};
 use crate::agent::{Goal, PlanFile, Steer, Steps, Turn, prompt};
 use crate::config::Mode;
-use crate::model::{ErrorCode, Failure, Message, Provider};
+use crate::model::{ErrorCode, Failure, Message, Part, Provider};
 use crate::tools::ToolContext;
 
 /// How many steering messages may be queued.
@@ -107,12 +107,12 @@ impl Actor {
         let notes = self.conversation.notes.drain(..);
         prompt
             .parts
-            .extend(notes.chain(self.shell.ended_jobs()).map(Attachment::Text));
+            .extend(notes.chain(self.shell.ended_jobs()).map(Attachment::Note));
         if ground == Ground::Copy {
             words.insert_str(0, store::TRY);
             prompt
                 .parts
-                .push(Attachment::Text(shadow::ABOUT.to_owned()));
+                .push(Attachment::Note(shadow::ABOUT.to_owned()));
         }
         self.changes
             .settle_unconfirmed(&mut self.conversation)
@@ -134,11 +134,22 @@ impl Actor {
         prompt: Prompt,
         provider: &Provider,
     ) {
+        self.conversation.close_last_turn(provider);
+        let parts = self.render(prompt);
         let conversation = &mut self.conversation;
-        conversation.close_last_turn(provider);
-        let parts = prompt::render(prompt, conversation.stage(self.questions.mode));
         conversation.begin_turn(words, attached, parts, provider, &self.models);
         self.shell.begin_turn(conversation.turns);
+    }
+
+    /// What the model reads of a prompt: no secrets but in the person's own words.
+    fn render(&self, prompt: Prompt) -> Vec<Part> {
+        let mut parts = prompt::render(prompt, self.conversation.stage(self.questions.mode));
+        for part in &mut parts {
+            if let Part::Note { text } = part {
+                self.secrets.clean(text);
+            }
+        }
+        parts
     }
 
     /// The model. Loaded messages, and those encoded for another model, are encoded for it now.
@@ -266,7 +277,7 @@ impl Actor {
         if !self.attached(&mut prompt, &cancel).await {
             return self.outbox.give_back(&id, said, ReturnReason::Cancelled);
         }
-        let parts = prompt::render(prompt, self.conversation.stage(self.questions.mode));
+        let parts = self.render(prompt);
         let (joined, taken) = oneshot::channel();
         self.queue.steers.push(Steered {
             id: Arc::clone(&id),

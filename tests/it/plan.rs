@@ -170,3 +170,28 @@ fn an_answer_without_a_plan_starts_no_request() {
     let prompt = client.prompt(&session, "what is it?");
     client.answer(prompt);
 }
+
+#[test]
+fn a_summary_says_that_only_a_plan_is_wanted_until_the_mode_changes() {
+    let world = World::new(json!([
+        [{ "text": "long ".repeat(2000) }],
+        [{ "text": "I looked around." }],
+        [{ "text": "yes" }],
+    ]));
+    let mut client = world.client();
+    let session = client.session(&world);
+    let mode = json!({ "sessionId": session, "modeId": "plan" });
+    client.call("session/set_mode", mode);
+    let mode = json!({ "sessionId": session, "modeId": "edit" });
+    for words in ["how would you do it?", "/compact"] {
+        let prompt = client.prompt(&session, words);
+        client.answer(prompt);
+    }
+    client.call("session/set_mode", mode);
+    let prompt = client.prompt(&session, "do it");
+    client.answer(prompt);
+    let told = messages(&world, 2);
+    assert!(told[1].to_string().contains("mode plan"), "{told:?}");
+    let last = told.last().unwrap().to_string();
+    assert!(last.contains("no longer plan"), "{told:?}");
+}

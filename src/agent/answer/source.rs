@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Inputs;
-use crate::agent::compact::{is_summary, said};
+use crate::agent::compact::is_summary;
 use crate::calls::text::{may_come_from, says};
 use crate::model::collect::is_given;
 use crate::model::{Arguments, AssistantMessage, Message, Part, ToolCall};
@@ -24,28 +24,29 @@ pub(super) fn may_be_read(
     let (mut asked, mut read) = (Vec::new(), Vec::new());
     let (mut last, mut may_any) = (None, false);
     for entry in inputs.history {
-        let mut texts = entry.read_texts().into_iter();
         match entry.message() {
-            // Attachments follow the person's own words, which may come with instructions or a summary. The model has
-            // read its own earlier answers, and nobody asked for what is in a note of ours.
-            Message::User { parts } if matches!(parts.first(), Some(Part::Text { .. })) => {
-                let own = texts.next().unwrap_or_default();
-                may_any |= is_summary(&own);
-                let words = said(&Message::text(own.as_str()));
-                if words != [own.trim()] {
-                    read.push(own);
+            Message::User { parts } => {
+                may_any |= is_summary(parts);
+                for part in parts {
+                    match part {
+                        Part::Text { text } => {
+                            asked.push(text);
+                            // The model has read its own earlier answers.
+                            read.extend(last.map(|message: &AssistantMessage| &message.text));
+                        }
+                        Part::Note { text } => read.push(text),
+                        Part::Image(_) => {}
+                    }
                 }
-                asked.extend(words);
-                read.extend(last.map(|message: &AssistantMessage| message.text.clone()));
             }
-            Message::User { .. } | Message::Results { .. } => {}
+            Message::Results { results } => {
+                read.extend(results.iter().map(|result| &result.content));
+            }
             Message::Assistant(message) => {
                 may_any |= message.calls.iter().any(|call| is_given(&call.id));
                 last = Some(message);
-                continue;
             }
         }
-        read.extend(texts);
     }
     let is_same = |call: &ToolCall| {
         call.name == tool.name() && call.arguments == Arguments::Object(arguments.clone())

@@ -176,14 +176,15 @@ impl State {
                     summary.trim(),
                     compact::facts(old, &self.turn.tools)
                 );
+                let plans = self.only_plans();
                 let shorter =
-                    |verbatim: &str| compact::summarized(verbatim, &summary, &new, &provider);
-                let whole = shorter(&compact::verbatim(old));
+                    |verbatim| compact::summarized(verbatim, &summary, &new, plans, &provider);
+                let whole = shorter(compact::verbatim(old));
                 // A few short messages are no longer than their summary.
                 messages = if sum(&whole) < sum(&self.messages) {
                     whole
                 } else {
-                    shorter("")
+                    shorter(Vec::new())
                 };
                 how = "earlier messages were summarized";
             } else {
@@ -194,7 +195,7 @@ impl State {
             return false;
         }
         if cause == Cause::Overflow && ends_with_half_an_answer(&messages) {
-            messages.push(Entry::new(Message::text(CUT_OFF), &provider));
+            messages.push(Entry::new(Message::note(CUT_OFF), &provider));
         }
         self.messages.clone_from(&messages);
         self.turn
@@ -220,7 +221,7 @@ impl State {
     pub async fn continue_half(&mut self) -> bool {
         let is_half = ends_with_half_an_answer(&self.messages);
         if is_half {
-            self.push(Message::text(CUT_OFF)).await;
+            self.push(Message::note(CUT_OFF)).await;
         }
         is_half
     }
@@ -341,7 +342,7 @@ impl State {
         let later = later
             .skip_while(|entry| matches!(entry.message(), Message::Results { .. }))
             .cloned();
-        let lost = Message::text("(The beginning of the session does not fit here.)");
+        let lost = Message::note("(The beginning of the session does not fit here.)");
         let lost = Entry::new(lost, &self.turn.provider);
         std::iter::once(lost).chain(later).collect()
     }

@@ -72,6 +72,24 @@ fn secrets_005_a_key_that_an_endpoint_repeats_is_not_shown() {
 }
 
 #[test]
+fn secrets_006_a_key_in_a_mentioned_file_or_in_instructions_is_not_sent() {
+    let scene = Scene::new();
+    for name in ["notes.md", "AGENTS.md"] {
+        scene.write(&scene.ws(name), format!("the key of {name} is {KEY}\n"));
+    }
+    scene.calls(&[]);
+    let mut play = scene.start_with("auto", |command| _ = command.env("TANDEM_API_KEY", KEY));
+    let prompt = play.client.prompt(&play.session, "see @notes.md");
+    play.end(prompt);
+    let sent = scene.world.rehearsal().requests()[0].to_string();
+    for name in ["notes.md", "AGENTS.md"] {
+        let clean = format!("the key of {name} is [secret]");
+        assert!(sent.contains(&clean), "{sent}");
+    }
+    play.hides_everywhere(KEY);
+}
+
+#[test]
 fn secrets_007_only_the_person_can_read_what_is_stored() {
     let scene = Scene::new();
     let _play = scene.play("ask", &[]);
