@@ -14,7 +14,7 @@ use super::Sent;
 use super::event::{PromptId, PromptState, ReturnReason};
 use super::in_place::Waiting;
 use super::outbox::Outbox;
-use super::store::{Journal, QueuedPrompt};
+use super::store::{Journal, QueuedPrompt, Record};
 
 /// How many prompts may be queued.
 const PROMPTS: usize = 8;
@@ -130,7 +130,7 @@ impl Queue {
                 prompt: (*sent.said).clone(),
             });
         }
-        journal.queue(prompts);
+        journal.note(Record::Queue { prompts });
         true
     }
 }

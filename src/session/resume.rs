@@ -1,7 +1,7 @@
 //! Loads a session from its journal.
 
 use super::event::ReturnReason;
-use super::store::{self, Kept, QueuedPrompt};
+use super::store::{self, Kept, QueuedPrompt, Record};
 use super::{Actor, Sessions, Start, StoreError, shadow};
 use crate::agent::event::AgentEvent;
 use crate::model::{ErrorCode, Failure};
@@ -80,7 +80,8 @@ impl Actor {
         for QueuedPrompt { id, prompt } in kept.queued {
             self.outbox
                 .give_back(&id.into(), prompt.into(), ReturnReason::Restarted);
-            self.conversation.journal.queue(Vec::new());
+            let prompts = Vec::new();
+            self.conversation.journal.note(Record::Queue { prompts });
         }
         let is_stored = self
             .changes

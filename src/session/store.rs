@@ -188,13 +188,6 @@ impl Journal {
         }
     }
 
-    /// Records the queue; it is empty before the first prompt runs.
-    pub fn queue(&mut self, prompts: Vec<QueuedPrompt>) {
-        if !matches!(self.place, Place::Folder(_)) {
-            self.note(Record::Queue { prompts });
-        }
-    }
-
     /// Records a model change; for a session without prompts it is recorded with the first one.
     pub fn held(&mut self, held: Held) {
         if self.begun {
@@ -297,9 +290,9 @@ impl Journal {
         call
     }
 
-    /// Records something.
+    /// Records something. Before the first prompt there is nothing to resume, and the first line is the session's head.
     pub fn note(&mut self, record: Record) {
-        if !matches!(self.place, Place::Nowhere) {
+        if self.begun && !matches!(self.place, Place::Nowhere) {
             self.pending.push(record);
         }
     }

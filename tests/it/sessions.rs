@@ -379,3 +379,16 @@ fn a_loaded_conversation_marks_the_turns_that_were_cut() {
     ];
     assert_eq!(marks, expected);
 }
+
+#[test]
+fn a_session_that_began_with_a_command_is_listed() {
+    let world = World::new(json!([[{ "text": "Hello." }]]));
+    let mut client = world.client();
+    let session = client.session(&world);
+    for words in ["/compact", "hello"] {
+        let id = client.prompt(&session, words);
+        assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
+    }
+    let listed = client.call("session/list", json!({ "cwd": world.path() }))["result"].clone();
+    assert_eq!(listed["sessions"][0]["title"], "hello", "{listed}");
+}
