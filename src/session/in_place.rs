@@ -10,7 +10,6 @@ use super::{Actor, Attachment, Prompt, ReviewError};
 use crate::agent::Step;
 use crate::agent::event::{AgentEvent, Termination};
 use crate::domain::{FileDiff, Location, Preview, ToolKind};
-use crate::model::Usage;
 use crate::text::diff::unified;
 use crate::tools::ToolOutput;
 
@@ -105,14 +104,8 @@ impl Actor {
         )
         .await;
         self.conversation.answer(DONE, &provider);
-        let (usage, reason) = (Usage::default(), Some(Termination::EndTurn));
-        let filled = 0; // no request was made, so the last figure stays
-        let end = Record::End {
-            usage,
-            reason,
-            filled,
-        };
-        self.conversation.journal.note(end);
+        let reason = Some(Termination::EndTurn);
+        self.conversation.journal.note(Record::End { reason });
         self.outbox.push(AgentEvent::IterationStart {
             iteration: 1,
             message_count: 0,

@@ -37,7 +37,7 @@ impl Actor {
             .held
             .filter(|_| self.keeps_model)
             .and_then(|held| self.models.resume(held, &mut conversation.journal).err());
-        self.spending.resume(kept.spent, kept.filled, kept.cost);
+        self.spending.resume(kept.spent, kept.tokens, kept.cost);
         conversation.turns = kept.turns;
         conversation.loaded = kept.messages;
         conversation.reset_guidance();

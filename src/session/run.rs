@@ -343,7 +343,6 @@ impl Actor {
             }
             Step::Event(event) => {
                 conversation.journal.event(&event);
-                self.spending.spent.note(&event);
                 if let AgentEvent::ToolExecutionEnd {
                     call_id,
                     name,
@@ -382,6 +381,7 @@ impl Actor {
                 };
                 if facts.is_pause() && outcome.allows() {
                     self.spending.go_on();
+                    self.conversation.journal.note(self.spending.record());
                 }
                 if let Permission::Answered(answer) = &outcome
                     && facts.is_plan()
@@ -409,6 +409,7 @@ impl Actor {
                 }
                 // The usage of a turn is shown before its end is reported.
                 if self.spending.note(&event) {
+                    self.conversation.journal.note(self.spending.record());
                     self.publish();
                 }
                 if let AgentEvent::Error(failure) = &event {

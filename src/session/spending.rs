@@ -1,6 +1,7 @@
 //! What a session has used.
 
 use super::event::Used;
+use super::store::Record;
 use crate::agent::Spent;
 use crate::agent::event::AgentEvent;
 use crate::domain::{Limits, Usage};
@@ -16,8 +17,9 @@ pub(super) struct Spending {
 }
 
 impl Spending {
-    /// Notes the usage of a request; whether there was one.
+    /// Notes what was used; whether it has to be recorded and shown.
     pub fn note(&mut self, event: &AgentEvent) -> bool {
+        self.spent.note(event);
         match event {
             AgentEvent::TurnStart { context_window, .. } => self.window = *context_window,
             AgentEvent::Window { tokens } => self.window = Some(*tokens),
@@ -32,9 +34,20 @@ impl Spending {
                     return true;
                 }
             }
+            // Requests count even if the provider does not report their usage.
+            AgentEvent::Done { .. } => return true,
             _ => {}
         }
         false
+    }
+
+    /// The record of it.
+    pub fn record(&self) -> Record {
+        Record::Used {
+            spent: self.spent,
+            tokens: self.used.map_or(0, |used| used.tokens),
+            cost: self.used.and_then(|used| used.cost),
+        }
     }
 
     fn add(&mut self, usage: &Usage, tokens: u64) {

@@ -66,8 +66,6 @@ pub(super) struct Journal {
     failing: bool,
     /// Reasoning since the last message.
     thought: String,
-    /// Tokens of the last request and its answer.
-    filled: u64,
     /// Calls that were shown and have not ended.
     shown: HashMap<String, (ToolKind, Preview)>,
     syncing: Option<JoinHandle<()>>,
@@ -226,7 +224,6 @@ impl Journal {
     pub fn event(&mut self, event: &AgentEvent) {
         match event {
             AgentEvent::ReasoningDelta { content } => self.thought.push_str(content),
-            AgentEvent::Usage(usage) => self.filled = usage.input + usage.output,
             AgentEvent::ToolPreview {
                 call_id,
                 kind,
@@ -246,13 +243,10 @@ impl Journal {
                 counts: *counts,
             }),
             AgentEvent::Done {
-                usage,
                 termination_reason: reason,
                 ..
             } => self.note(Record::End {
-                usage: *usage,
                 reason: Some(*reason),
-                filled: self.filled,
             }),
             _ => {}
         }

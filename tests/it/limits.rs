@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use crate::driver::World;
+use crate::driver::{World, call, choose};
 
 /// Answers of 120 tokens each.
 fn answers(count: usize) -> serde_json::Value {
@@ -73,4 +73,32 @@ fn session_usage_is_stored() {
         "{third:?}"
     );
     assert_eq!(world.rehearsal().requests().len(), 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_count_that_restarted_stays_so_and_a_killed_turn_counts() {
+    let mut script = answers(4).as_array().unwrap().clone();
+    let glob = call("c1", "glob", json!({ "pattern": "*" }));
+    script[2] = json!([glob, script[2][1]]);
+    script.insert(3, json!([{ "gate": "never" }]));
+    let world = World::new(script.into());
+    world.write(".home/config.toml", "[limits]\nsession-tokens = 240\n");
+    let (mut program, mut client) = world.serve_editor();
+    let session = client.session(&world);
+    for _ in 0..2 {
+        let prompt = client.prompt(&session, "Really?");
+        client.answer(prompt);
+    }
+    client.prompt(&session, "Really?");
+    let question = client.next("session/request_permission");
+    choose(&mut client, &question, "allow_once");
+    world.wait(world.rehearsal().waiting_at("never"));
+    program.signal(rustix::process::Signal::KILL);
+    program.ends();
+    let next = world.run(&["run", "--continue", "Really?"]);
+    assert_eq!(world.rehearsal().requests().len(), 5, "{next:?}");
+    let last = world.run(&["run", "--continue", "Really?"]);
+    let why = "stopped after 240 tokens in this session";
+    assert!(last.stderr.contains(why), "{last:?}");
 }

@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Goal, State, Termination};
 use crate::agent::event::AgentEvent;
 use crate::agent::schedule::Outcome;
@@ -13,7 +15,7 @@ use crate::model::Message;
 use crate::text::display::counted;
 
 /// Usage.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spent {
     /// Requests to the model.
     pub iterations: u64,

@@ -31,7 +31,7 @@ pub(in crate::session) struct Kept {
     /// Its usage.
     pub spent: Spent,
     /// Tokens of the last request and its answer.
-    pub filled: u64,
+    pub tokens: u64,
     /// The prompts queued at its end.
     pub queued: Vec<QueuedPrompt>,
     /// The edits that calls may have made although none has reported them.
@@ -141,10 +141,7 @@ impl Kept {
                 self.notes.clear();
                 self.push(message.clone(), bytes);
             }
-            Record::Message { message } => {
-                self.spent.iterations += u64::from(matches!(**message, Message::Assistant(_)));
-                self.push(message.clone(), bytes);
-            }
+            Record::Message { message } => self.push(message.clone(), bytes),
             Record::Compacted { messages }
             | Record::Restored { messages, .. }
             | Record::Unrestored { messages } => {
@@ -164,16 +161,13 @@ impl Kept {
             Record::Taught { model, taught } => {
                 _ = self.taught.insert(model.clone(), taught.clone());
             }
-            Record::End { usage, filled, .. } => {
-                self.spent.add(usage);
-                if *filled > 0 {
-                    self.filled = *filled;
-                }
-                if let Some(cost) = usage.cost {
-                    *self.cost.get_or_insert_default() += cost;
-                }
-            }
-            Record::Thought { .. }
+            Record::Used {
+                spent,
+                tokens,
+                cost,
+            } => (self.spent, self.tokens, self.cost) = (*spent, *tokens, *cost),
+            Record::End { .. }
+            | Record::Thought { .. }
             | Record::Review(_)
             | Record::Plan { .. }
             | Record::Finish { .. }

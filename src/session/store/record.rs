@@ -8,12 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
+use crate::agent::Spent;
 use crate::agent::event::Termination;
 use crate::changes::ChangeSet;
 use crate::changes::checkpoint::Settled;
 use crate::config::Mode;
 use crate::domain::Counts;
-use crate::model::{Effort, Message, Taught, Usage};
+use crate::model::{Effort, Message, Taught};
 use crate::tools::{Exit, Location, PlanEntry, ToolKind};
 
 /// The version this program writes, and the highest it reads.
@@ -105,15 +106,19 @@ pub(in crate::session) enum Record {
         /// The next one first.
         prompts: Vec<QueuedPrompt>,
     },
+    /// What the session has used so far.
+    Used {
+        /// What counts towards its limits.
+        spent: Spent,
+        /// Tokens of the last request and its answer.
+        tokens: u64,
+        /// US dollars, if prices are known.
+        cost: Option<f64>,
+    },
     /// The turn ended.
     End {
-        /// All tokens of the turn.
-        usage: Usage,
         /// Why; `None` in journals written before this was recorded.
         reason: Option<Termination>,
-        /// Tokens of the last request and its answer.
-        #[serde(default)]
-        filled: u64,
     },
     /// An unknown record of a newer version, which may be ignored.
     #[serde(other)]

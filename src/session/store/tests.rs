@@ -10,6 +10,7 @@ use serde_json::{Map, json};
 
 use super::load::{Kept, MemoryBounds, TooNew, load};
 use super::*;
+use crate::agent::Spent;
 use crate::agent::event::Termination;
 use crate::changes::change_set::{self, EntryChange};
 use crate::changes::checkpoint::{Checkpoints, Journaled};
@@ -93,10 +94,7 @@ fn done() -> AgentEvent {
         answer: None,
         termination_reason: Termination::EndTurn,
         iterations: 1,
-        usage: Usage {
-            cost: Some(0.5),
-            ..Usage::default()
-        },
+        usage: Usage::default(),
     }
 }
 
@@ -120,6 +118,12 @@ async fn keep(home: &std::path::Path, id: &str) {
     journal.message(&entry(answer(&["a"])));
     journal.call_ended("a", "edit_file", &result(), ChangeSet::default());
     journal.message(&entry(results(&["a"])));
+    let (spent, tokens, cost) = (Spent::default(), 1, Some(0.5));
+    journal.note(Record::Used {
+        spent,
+        tokens,
+        cost,
+    });
     journal.event(&done());
     journal.flush().await.unwrap();
     journal.sync().await;
