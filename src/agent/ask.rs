@@ -59,7 +59,11 @@ pub(super) async fn ask(
         in_prose,
         ..
     } = wish;
-    let preview = show(&wish, context, steps).await.map_err(unrun)?;
+    let cancelled = || unrun(ToolError("cancelled before it ran".to_owned()));
+    let shown = context
+        .cancel
+        .run_until_cancelled(show(&wish, context, steps));
+    let preview = shown.await.ok_or_else(cancelled)?.map_err(unrun)?;
     let decided = Arc::new(preview.clone());
     let is_question = preview.answers.is_some();
     let (asked, is_asked) = oneshot::channel();
@@ -95,7 +99,7 @@ pub(super) async fn ask(
             rejected: true,
             ..ToolError(REJECTED.to_owned()).into()
         })),
-        Permission::Cancelled => Err(unrun(ToolError("cancelled before it ran".to_owned()))),
+        Permission::Cancelled => Err(cancelled()),
         Permission::Forbidden(why) => {
             show_unrun(in_prose.unwrap_or_default(), steps).await;
             Err(unrun(ToolError(why)))

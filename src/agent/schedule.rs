@@ -2,8 +2,8 @@
 //!
 //! Invariants: every added call gets exactly one [`Outcome`]; a changing call runs only when all calls before it have
 //! ended, and nothing else runs meanwhile; while a changing call waits for a person, the read-only calls after it run,
-//! and no others; a panic in a tool fails only that call; after cancellation no new call starts, and a running changing
-//! call may finish (it checks the token itself).
+//! and no others; a panic in a tool fails only that call; after cancellation no new call starts, a running read-only call
+//! is dropped, and a running changing call may finish (it checks the token itself).
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
-use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tokio::task::{Id, JoinError, JoinSet};
 
 use super::advice::{advise, another_path};
 use super::ask::{Wish, ask, person, show};
@@ -138,7 +138,6 @@ struct Running {
     id: String,
     name: String,
     read_only: bool,
-    abort: AbortHandle,
 }
 
 impl Schedule {
@@ -204,14 +203,14 @@ impl Schedule {
         self.start_what_may();
     }
 
-    /// Waits until every call has its outcome, in the order of the calls. On cancellation read-only calls are dropped
-    /// at once and the rest get "cancelled".
+    /// Waits until every call has its outcome, in the order of the calls. On cancellation, those that have not started get
+    /// "cancelled".
     pub async fn finish(mut self) -> Vec<Outcome> {
         let cancel = self.context.cancel.clone();
         let mut cancelled = cancel.is_cancelled();
         while self.is_running() || !self.waiting.is_empty() {
             if cancelled {
-                self.drop_what_may().await;
+                self.drop_waiting().await;
                 if !self.is_running() {
                     break;
                 }
@@ -269,17 +268,14 @@ impl Schedule {
             },
             read_only,
         };
-        let abort = self.running.spawn(execute(call, since, run));
-        self.started.insert(
-            abort.id(),
-            Running {
-                slot,
-                id,
-                name,
-                read_only,
-                abort,
-            },
-        );
+        let task = self.running.spawn(execute(call, since, run)).id();
+        let running = Running {
+            slot,
+            id,
+            name,
+            read_only,
+        };
+        self.started.insert(task, running);
     }
 
     fn outcome(&mut self, ended: Ended) -> Option<(usize, Outcome)> {
@@ -290,24 +286,17 @@ impl Schedule {
         let running = self.started.remove(&id)?;
         self.writing &= running.read_only;
         let outcome = outcome.unwrap_or_else(|error| {
-            let why = if error.is_cancelled() {
-                CANCELLED.to_owned()
-            } else {
-                tracing::error!(tool = running.name, "a tool panicked: {error}");
-                format!(
-                    "internal error: {} panicked (a bug in tandem; details are in its log). Try another way",
-                    running.name
-                )
-            };
+            tracing::error!(tool = running.name, "a tool panicked: {error}");
+            let why = format!(
+                "internal error: {} panicked (a bug in tandem; details are in its log). Try another way",
+                running.name
+            );
             Outcome::failed(running.id.clone(), running.name.clone(), why)
         });
         Some((running.slot, outcome))
     }
 
-    async fn drop_what_may(&mut self) {
-        for running in self.started.values().filter(|running| running.read_only) {
-            running.abort.abort();
-        }
+    async fn drop_waiting(&mut self) {
         for Waiting { call, .. } in std::mem::take(&mut self.waiting) {
             let outcome = Outcome::failed(call.id, call.name, CANCELLED.to_owned());
             self.tell(&outcome).await;
@@ -381,17 +370,10 @@ async fn preview(call: Call, context: ToolContext, steps: Steps) {
     let _told_when_it_runs = show(&wish, &context, &steps).await;
 }
 
+/// Runs a call once it is allowed. A read-only one ends when the turn is cancelled.
 async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
-    let Run {
-        permits,
-        context,
-        guidance,
-        steps,
-        asking,
-        read_only,
-    } = run;
     let work = match call.work {
-        Ok(work) => work.redirected(&context),
+        Ok(work) => work.redirected(&run.context),
         Err(why) => return Outcome::failed(call.id, call.name, why),
     };
     let wish = Wish {
@@ -401,39 +383,71 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
         arguments: &work.arguments,
         in_prose: call.in_prose.as_deref(),
     };
-    let context = match ask(wish, &context, &steps, &asking).await {
+    let context = match ask(wish, &run.context, &run.steps, &run.asking).await {
         Ok(context) => context,
         Err(mut result) => {
-            hide_secrets(&mut result, &context.secrets);
+            hide_secrets(&mut result, &run.context.secrets);
             return Outcome::unrun(call.id, call.name, *result);
         }
     };
-    let permit = permits.acquire(read_only).await;
+    let cancel = context.cancel.clone();
+    let done = perform((&call.id, &call.name), work, context, &run);
+    let done = if run.read_only {
+        cancel.run_until_cancelled(done).await.flatten()
+    } else {
+        done.await
+    };
+    match done {
+        Some((begun, result)) => Outcome {
+            id: call.id,
+            name: call.name,
+            result,
+            wait: begun - since,
+            ran: begun.elapsed(),
+        },
+        None => Outcome::failed(call.id, call.name, CANCELLED.to_owned()),
+    }
+}
+
+/// Runs a call that is allowed; returns when it began, and its result. `None`: it was cancelled before.
+async fn perform(
+    (id, name): (&str, &str),
+    work: Work,
+    context: ToolContext,
+    run: &Run,
+) -> Option<(Instant, ToolOutput)> {
+    let Run {
+        permits,
+        guidance,
+        steps,
+        read_only,
+        ..
+    } = run;
+    let permit = permits.acquire(*read_only).await;
     // Cancelled while it waited for read-only calls.
     if context.cancel.is_cancelled() {
-        return Outcome::failed(call.id, call.name, CANCELLED.to_owned());
+        return None;
     }
-    let wait = since.elapsed();
     if let Some(preview) = context.decided.clone().filter(|_| !read_only) {
-        steps.announce(&call.id, preview).await;
+        steps.announce(id, preview).await;
     }
     steps
         .event(AgentEvent::ToolExecutionStart {
-            call_id: call.id.clone(),
-            name: call.name.clone(),
+            call_id: id.to_owned(),
+            name: name.to_owned(),
             arguments: work.arguments.clone(),
         })
         .await;
     let begun = Instant::now();
     let context = ToolContext {
         live: Live::default(),
-        person: person(&call.id, &context.cancel, steps.clone()),
-        call_id: call.id.clone(),
+        person: person(id, &context.cancel, steps.clone()),
+        call_id: id.to_owned(),
         ..context
     };
     let answer = tokio::select! {
         answer = work.tool.run(&context, &work.arguments) => answer,
-        never = tell_live(&call.id, &context.live, &context.secrets, &steps) => match never {},
+        never = tell_live(id, &context.live, &context.secrets, steps) => match never {},
     };
     drop(permit);
     let mut result = answer.unwrap_or_else(ToolOutput::from);
@@ -441,7 +455,7 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
         steps.notice(message).await;
     }
     if matches!(work.tool.kind(), ToolKind::Read | ToolKind::Edit) {
-        advise(&mut result, &context.workspace, &guidance).await;
+        advise(&mut result, &context.workspace, guidance).await;
     }
     let path = another_path(&work.arguments, &result, &context.workspace);
     if let Some(note) = work
@@ -453,13 +467,7 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
         add_line(&mut result.content, &note);
     }
     hide_secrets(&mut result, &context.secrets);
-    Outcome {
-        id: call.id,
-        name: call.name,
-        result,
-        wait,
-        ran: begun.elapsed(),
-    }
+    Some((begun, result))
 }
 
 /// Appends a line of its own.

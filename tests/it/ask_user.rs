@@ -182,3 +182,25 @@ fn question_formats_of_other_agents_are_understood() {
         result(&world)
     );
 }
+
+#[test]
+fn a_question_does_not_stay_open_when_its_turn_is_cancelled() {
+    let world = asking(which());
+    // The real program has one thread.
+    let (mut program, mut client) = world.serve_editor();
+    let session = client.session(&world);
+    let prompt = client.prompt(&session, "set it up");
+    client.next("session/request_permission");
+    client.notify("session/cancel", json!({ "sessionId": session }));
+    assert_eq!(client.answer(prompt)["result"]["stopReason"], "cancelled");
+    let reject = json!({ "command": "tandem.reject", "arguments": [] });
+    let late = client.call("workspace/executeCommand", reject);
+    assert!(
+        late["error"]["message"]
+            .as_str()
+            .is_some_and(|why| why.contains("no pending permission request")),
+        "{late}"
+    );
+    client.hang_up();
+    program.ends();
+}
