@@ -36,8 +36,7 @@ pub(super) struct Conversation {
 pub(super) struct Restored {
     /// The first turn that was cut.
     turn: u64,
-    history: Vec<Arc<Entry>>,
-    loaded: Vec<Arc<Message>>,
+    messages: Vec<Arc<Message>>,
     /// The number of the rejection that undid its files, if there were any.
     pub rejection: Option<u64>,
 }
@@ -61,6 +60,11 @@ impl Conversation {
         for message in self.loaded.drain(..) {
             self.history.push(Entry::new(message, provider));
         }
+        // A turn that panicked may have left calls without results, which no provider accepts.
+        let last = self.history.last();
+        if let Some(results) = last.and_then(|last| prompt::missing_results(last.message())) {
+            self.keep(Entry::new(results, provider), Some(provider));
+        }
     }
 
     /// A turn that ended without an answer gets one.
@@ -77,17 +81,6 @@ impl Conversation {
     /// Appends an answer that no model gave.
     pub fn answer(&mut self, text: &str, provider: &Provider) {
         self.keep(Entry::new(Message::answer(text), provider), Some(provider));
-    }
-
-    /// A turn that panicked may have left calls without results, which no provider accepts.
-    pub fn add_missing_results(&mut self, provider: &Provider) {
-        if let Some(results) = self
-            .history
-            .last()
-            .and_then(|entry| prompt::missing_results(entry.message()))
-        {
-            self.keep(Entry::new(results, provider), Some(provider));
-        }
     }
 
     /// Appends to the conversation and its journal, with what the model's server refused.
@@ -166,22 +159,26 @@ impl Conversation {
     pub fn restore(&mut self, turn: u64, messages: Vec<Arc<Message>>, rejection: Option<u64>) {
         self.restored.push(Restored {
             turn,
-            history: std::mem::take(&mut self.history),
-            loaded: std::mem::replace(&mut self.loaded, messages.clone()),
+            messages: self.messages(),
             rejection,
         });
-        self.reset_guidance();
+        self.replace(messages.clone());
         self.journal.note(Record::Restored { turn, messages });
     }
 
     /// Reverts the last restore of the conversation; returns its turn.
     pub fn unrestore(&mut self) -> Option<u64> {
-        let restored = self.restored.pop()?;
-        (self.history, self.loaded) = (restored.history, restored.loaded);
-        self.reset_guidance();
-        let messages = self.messages();
+        let Restored { turn, messages, .. } = self.restored.pop()?;
+        self.replace(messages.clone());
         self.journal.note(Record::Unrestored { messages });
-        Some(restored.turn)
+        Some(turn)
+    }
+
+    /// Continues with other messages, to be encoded for the next request's model.
+    fn replace(&mut self, messages: Vec<Arc<Message>>) {
+        self.history.clear();
+        self.loaded = messages;
+        self.reset_guidance();
     }
 
     /// The last restore, if it is still in effect.

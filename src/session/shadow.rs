@@ -51,11 +51,18 @@ pub(super) async fn run_turn(mut turn: Turn, steps: Steps) {
     let call_id = format!("{APPLY}-{}", turn.id);
     (turn.context.workspace, turn.context.shell) = (shadow.workspace.clone(), shadow.shell.clone());
     let (sender, inner) = mpsc::channel(STEPS);
-    let ((), last) = tokio::join!(agent::run_turn(turn, Steps(sender)), pass_on(inner, &steps));
+    let ((), mut last) = tokio::join!(agent::run_turn(turn, Steps(sender)), pass_on(inner, &steps));
     let (shadow, changed) = shadow.changed().await;
     let note = settle(&call_id, &shadow, &changed, &original, &steps).await;
     steps.send(Step::Note(note)).await;
     shadow.end().await;
+    if let Some(AgentEvent::Done {
+        termination_reason, ..
+    }) = &mut last
+        && original.cancel.is_cancelled()
+    {
+        *termination_reason = Termination::Cancelled;
+    }
     steps.event(last.unwrap_or_else(failed)).await;
 }
 

@@ -338,9 +338,6 @@ impl Actor {
                 "internal error: the turn panicked (the log has the cause). The next prompt works",
             );
             running.failure = Some(failure.clone());
-            if let Ok(provider) = &self.models.provider {
-                self.conversation.add_missing_results(provider);
-            }
             self.outbox.failure(failure);
             running.report_end(Termination::Error, &mut self.queue, &mut self.outbox);
         }

@@ -357,6 +357,18 @@ fn discarded_and_cancelled_turns_change_nothing_and_the_model_is_told() {
 }
 
 #[test]
+fn cancelling_instead_of_applying_cancels_the_turn() {
+    let mut trial = Trial::new(Level::Best, &[write("made.txt", "made\n")], |_| {});
+    let prompt = trial.begin();
+    trial.request();
+    trial
+        .client
+        .notify("session/cancel", json!({ "sessionId": trial.session }));
+    assert_eq!(trial.ends(prompt), "cancelled");
+    assert!(!trial.path("made.txt").exists());
+}
+
+#[test]
 fn what_was_typed_or_saved_meanwhile_stays() {
     let calls = [
         edit("open.rs", "two", "2"),
