@@ -146,16 +146,15 @@ impl Models {
         Ok((provider, std::mem::take(&mut self.is_stale)))
     }
 
-    /// The model with the beginning of its requests.
-    pub fn for_request(&mut self, policy: &Policy) -> Option<(Provider, Preamble)> {
-        let provider = self.provider.clone().ok()?;
+    /// The beginning of requests to the current model.
+    pub fn beginning(&mut self, provider: &Provider, policy: &Policy) -> Preamble {
         let preamble = self.preamble.get_or_insert_with(|| {
             let (workspace, tools) = (&self.workspace, &self.tools);
-            let mut system = prompt::system(&provider, workspace, tools, &self.environment);
+            let mut system = prompt::system(provider, workspace, tools, &self.environment);
             prompt::append(&mut system, &self.instructions);
-            preamble(&provider, &self.id, system, tools, policy)
+            preamble(provider, &self.id, system, tools, policy)
         });
-        Some((provider, preamble.clone()))
+        preamble.clone()
     }
 
     /// Another model from the next turn on, by `provider/model`.
@@ -274,11 +273,9 @@ impl Models {
     /// While the person types, a local server evaluates what the next request begins with. It costs nothing there, and
     /// the first word comes sooner: a laptop needs seconds, or minutes, to read the instructions, the tools and the
     /// session. Once for each prompt, which ends it.
-    pub async fn evaluate(&mut self, history: &[Arc<Entry>], policy: &Policy) {
+    pub async fn evaluate(&mut self, provider: Provider, history: &[Arc<Entry>], policy: &Policy) {
         self.look_around().await;
-        let Some((provider, preamble)) = self.for_request(policy) else {
-            return;
-        };
+        let preamble = self.beginning(&provider, policy);
         let mut messages: Vec<_> = history
             .iter()
             .map(|entry| entry.encoded().clone())

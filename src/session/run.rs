@@ -270,10 +270,11 @@ impl Actor {
         }
         self.models.look_for_a_server().await;
         self.models.ask_for_the_window().await;
-        if self.provider().is_ok_and(|provider| provider.is_free()) {
-            self.models
-                .evaluate(&self.conversation.history, &self.questions.policy)
-                .await;
+        if let Ok(provider) = self.provider()
+            && provider.is_free()
+        {
+            let (history, policy) = (&self.conversation.history, &self.questions.policy);
+            self.models.evaluate(provider, history, policy).await;
         }
     }
 
@@ -497,10 +498,7 @@ fn clean(event: &mut AgentEvent, secrets: &Redactor) {
         AgentEvent::Explored { event, .. } => clean(event, secrets),
         AgentEvent::Error(Failure { message: text, .. })
         | AgentEvent::Notice { message: text }
-        | AgentEvent::Retry { reason: text, .. }
-        | AgentEvent::ToolOutput { content: text, .. } => {
-            secrets.clean(text);
-        }
+        | AgentEvent::Retry { reason: text, .. } => secrets.clean(text),
         _ => {}
     }
 }

@@ -72,9 +72,9 @@ impl Actor {
             Work::Prompt(prompt) => self.prompt(cause, prompt, &said, Ground::Workspace).await,
             Work::Try(prompt) => self.prompt(cause, prompt, &said, Ground::Copy).await,
             Work::Compact => match self.provider() {
-                Ok(_) => {
+                Ok(provider) => {
                     let turn = self.conversation.other_turn();
-                    self.begin(Goal::Compact, cause, turn, None, Ground::Workspace)
+                    self.begin(provider, cause, turn, None, Ground::Workspace)
                         .await;
                 }
                 Err(why) => self.fail(&cause.prompt, why),
@@ -120,7 +120,7 @@ impl Actor {
         self.begin_turn(&words, attached(sent), prompt, &provider);
         let number = self.conversation.turns;
         let turn = format!("{}-{number}", self.id);
-        self.begin(Goal::Answer, cause, turn, Some(number), ground)
+        self.begin(provider, cause, turn, Some(number), ground)
             .await;
         let offer = self.extensions.import_offer().await;
         self.outbox.notices(offer);
@@ -159,18 +159,17 @@ impl Actor {
         Ok(provider)
     }
 
+    /// Begins a turn: that of the prompt with this number, or a compaction.
     async fn begin(
         &mut self,
-        goal: Goal,
+        provider: Provider,
         cause: Cause,
         name: String,
         number: Option<u64>,
         ground: Ground,
     ) {
         self.models.stop_evaluating();
-        let Some((provider, preamble)) = self.models.for_request(&self.questions.policy) else {
-            return;
-        };
+        let preamble = self.models.beginning(&provider, &self.questions.policy);
         let Cause {
             prompt,
             waited,
@@ -179,7 +178,7 @@ impl Actor {
         let (said, steering) = mpsc::channel(STEERING);
         let turn = Turn {
             id: name,
-            goal,
+            goal: number.map_or(Goal::Compact, |_| Goal::Answer),
             explorers: Some(self.models.explorers(&provider, &self.questions.policy)),
             provider,
             preamble,
