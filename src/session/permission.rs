@@ -394,7 +394,9 @@ impl Policy {
 
     /// Decides about one call.
     pub fn decide(&self, mode: Mode, facts: &Facts) -> Verdict {
-        if mode == Mode::Plan && !facts.kind.is_read_only() {
+        // No mode decides whether a trial is applied.
+        let changes = !facts.kind.is_read_only() && facts.about != About::Apply;
+        if mode == Mode::Plan && changes {
             return Verdict::Forbid(
                 "the session is in mode `plan`, which changes nothing\nPresent your plan; the user can switch the mode."
                     .to_owned(),

@@ -357,6 +357,18 @@ fn discarded_and_cancelled_turns_change_nothing_and_the_model_is_told() {
 }
 
 #[test]
+fn no_mode_discards_what_a_person_may_apply() {
+    let mut trial = Trial::new(Level::Best, &[write("made.txt", "made\n")], |_| {});
+    let prompt = trial.begin();
+    let request = trial.request();
+    let mode = json!({ "sessionId": trial.session, "modeId": "plan" });
+    trial.client.call("session/set_mode", mode);
+    choose(&mut trial.client, &request, APPLY);
+    assert_eq!(trial.ends(prompt), "end_turn");
+    assert_eq!(trial.stage.world.read("made.txt"), "made\n");
+}
+
+#[test]
 fn cancelling_instead_of_applying_cancels_the_turn() {
     let mut trial = Trial::new(Level::Best, &[write("made.txt", "made\n")], |_| {});
     let prompt = trial.begin();
