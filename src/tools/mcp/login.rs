@@ -128,6 +128,10 @@ impl Login {
         };
         // A refresh token is often valid only once: the others wait, and then find the new ones.
         let _alone = self.vault.lock().await;
+        if self.vault.is_removed(self.server.as_str()) {
+            *current = None;
+            return false;
+        }
         if let Some(stored) = self.load().await
             && stored.access != tokens.access
         {

@@ -296,42 +296,48 @@ fn tokens_are_renewed_before_they_expire_and_when_they_are_refused() {
     }
 }
 
-/// Another process renews the tokens at the same moment.
+/// Another process renews the tokens, or logs out, at the same moment.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_token_is_renewed_by_one_process_at_a_time() {
-    let world = world(&[]);
-    let state = State {
-        token: 1,
-        lifetime: 10,
-        ..State::default()
-    };
-    let server = serve(&world, state);
-    world.write(".home/config.toml", &world.read(".home/config/config.toml"));
-    log_in_at_the_terminal(&world);
-    let vault = world.home().join("state/mcp/logins.json");
-    let lock = std::fs::File::create(vault.with_extension("lock")).unwrap();
-    lock.lock().unwrap();
-    let mut check = world.command(&["mcp", "check", "web"]);
-    let mut program = Program::start(&mut check);
-    let pid = format!(" {} ", program.pid().as_raw_nonzero());
-    until("the program waits", || {
-        let locks = std::fs::read_to_string("/proc/locks").unwrap();
-        locks
-            .lines()
-            .any(|lock| lock.contains("-> FLOCK") && lock.contains(&pid))
-    });
-    server.lock().unwrap().token = 2;
-    let mut logins: Value = serde_json::from_slice(&std::fs::read(&vault).unwrap()).unwrap();
-    for login in logins.as_object_mut().unwrap().values_mut() {
-        login["tokens"]["access"] = "token-2".into();
-        login["tokens"]["expires"] = u64::MAX.into();
+    for is_renewed in [true, false] {
+        let world = world(&[]);
+        let state = State {
+            token: 1,
+            lifetime: 10,
+            ..State::default()
+        };
+        let server = serve(&world, state);
+        world.write(".home/config.toml", &world.read(".home/config/config.toml"));
+        log_in_at_the_terminal(&world);
+        let vault = world.home().join("state/mcp/logins.json");
+        let lock = std::fs::File::create(vault.with_extension("lock")).unwrap();
+        lock.lock().unwrap();
+        let mut check = world.command(&["mcp", "check", "web"]);
+        let mut program = Program::start(&mut check);
+        let pid = format!(" {} ", program.pid().as_raw_nonzero());
+        until("the program waits", || {
+            let locks = std::fs::read_to_string("/proc/locks").unwrap();
+            locks
+                .lines()
+                .any(|lock| lock.contains("-> FLOCK") && lock.contains(&pid))
+        });
+        server.lock().unwrap().token = 2;
+        let mut logins: Value = serde_json::from_slice(&std::fs::read(&vault).unwrap()).unwrap();
+        for login in logins.as_object_mut().unwrap().values_mut() {
+            login["tokens"]["access"] = "token-2".into();
+            login["tokens"]["expires"] = u64::MAX.into();
+        }
+        if !is_renewed {
+            logins = json!({});
+        }
+        std::fs::write(&vault, logins.to_string()).unwrap();
+        drop(lock);
+        assert_eq!(program.ends().success(), is_renewed);
+        assert_eq!(count(&server, "refresh_token"), 0);
+        assert_eq!(count(&server, "tools/list") > 0, is_renewed);
+        assert_eq!(std::fs::read_to_string(&vault).unwrap(), logins.to_string());
     }
-    std::fs::write(&vault, logins.to_string()).unwrap();
-    drop(lock);
-    assert!(program.ends().success());
-    assert_eq!(count(&server, "refresh_token"), 0);
-    assert!(count(&server, "tools/list") > 0);
 }
 
 #[test]
