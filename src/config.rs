@@ -16,7 +16,7 @@ mod completion;
 pub mod edit;
 mod environment;
 mod import;
-pub mod keyring;
+mod keyring;
 mod layer;
 mod managed;
 mod mode;

@@ -334,12 +334,9 @@ pub(super) fn ready(settings: &Settings, model: Endpoint) -> Result<Endpoint, Fa
         return Err(Failure::new(ErrorCode::NoModel, message));
     }
     if let Key::Missing { name } = &model.key {
-        let provider = &model.provider;
         let message = format!(
-            "{} needs a key: run `tandem login`, set the environment variable {name}, or keep it in your system's \
-             keyring (`{}`) and name it in config.toml: `[providers.{provider}]` with `api-key-keyring = \"{provider}\"`",
-            model.name(),
-            config::keyring::store(provider)
+            "{} needs a key: run `tandem login`, or set the environment variable {name}",
+            model.name()
         );
         return Err(Failure::new(ErrorCode::Auth, message));
     }
