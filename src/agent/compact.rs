@@ -283,17 +283,15 @@ pub(super) fn summarized(
 ) -> Vec<Arc<Entry>> {
     let text = summary.trim();
     // Some templates reject two user messages in a row.
-    let answer = match newest.first().map(|entry| entry.message()) {
-        Some(Message::Assistant(_)) => {
-            verbatim.push(note(format!(
-                "The conversation so far, in your own summary:\n\n{text}\n\nContinue with what you were doing."
-            )));
-            None
-        }
-        _ => {
-            verbatim.push(note("What was said and done so far?"));
-            Some(Message::answer(text))
-        }
+    let newest_message = newest.first().map(|entry| entry.message());
+    let answer = if let Some(Message::Assistant(_)) = newest_message {
+        verbatim.push(note(format!(
+            "The conversation so far, in your own summary:\n\n{text}\n\nContinue with what you were doing."
+        )));
+        None
+    } else {
+        verbatim.push(note("What was said and done so far?"));
+        Some(Message::answer(text))
     };
     if only_plans {
         verbatim.push(note(PLAN));

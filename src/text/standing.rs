@@ -60,9 +60,10 @@ pub fn standing(before: &str, after: &str, now: &str) -> Standing {
                 .touched
                 .extend(touching.iter().map(|change| change.new.clone()));
         }
-        let parts = match touching.is_empty() {
-            true => vec![hunk],
-            false => around_last_line(before, after, hunk),
+        let parts = if touching.is_empty() {
+            vec![hunk]
+        } else {
+            around_last_line(before, after, hunk)
         };
         for part in parts {
             let mut touching = touching.clone();

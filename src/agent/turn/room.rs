@@ -74,7 +74,8 @@ impl State {
         }
         let learn = async {
             if provider.is_local() {
-                provider.learn().await;
+                // Its state is large, and few turns need it.
+                Box::pin(provider.learn()).await;
             } else {
                 self.learning.join_next().await;
             }

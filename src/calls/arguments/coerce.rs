@@ -182,10 +182,10 @@ fn coerce_object(value: &mut Value, schema: &Value) {
         .iter()
         .any(|it| properties.contains_key(*it));
     fields.retain(|name, value| {
-        !is_unknown(name)
-            || !foreign::is_comment(name, value)
-                && !foreign::is_nothing(name, value)
-                && !(replaces && foreign::is_line_number(name, value))
+        let adds_nothing = foreign::is_comment(name, value)
+            || foreign::is_nothing(name, value)
+            || (replaces && foreign::is_line_number(name, value));
+        !(is_unknown(name) && adds_nothing)
     });
     if properties.contains_key("command") {
         command(fields, properties);

@@ -110,26 +110,25 @@ fn a_missing_configuration_is_explained_with_three_remedies() {
     assert_eq!(settings.problems, []);
 }
 
+#[track_caller]
+fn check_model(variables: &[(&str, &str)], expected: &str) {
+    let described = describe(&user("", variables).model);
+    assert_eq!(described, expected, "{variables:?}");
+}
+
 #[test]
 fn environment_variables_alone_suffice() {
-    let check = |variables: &[(&str, &str)], expected: &str| {
-        assert_eq!(
-            describe(&user("", variables).model),
-            expected,
-            "{variables:?}"
-        );
-    };
     let (url, local) = (
         ("TANDEM_BASE_URL", "https://models.example/v1/"),
         ("TANDEM_BASE_URL", "http://127.0.0.1:9/v1"),
     );
     for name in ["test", "custom/test"] {
-        check(
+        check_model(
             &[local, ("TANDEM_MODEL", name)],
             "custom/test Chat http://127.0.0.1:9/v1 [no key]",
         );
     }
-    check(
+    check_model(
         &[
             url,
             ("TANDEM_MODEL", "org/test"),
@@ -138,11 +137,11 @@ fn environment_variables_alone_suffice() {
         ],
         "custom/org/test Messages https://models.example/v1 [environment variable TANDEM_API_KEY]",
     );
-    check(
+    check_model(
         &[url, ("TANDEM_MODEL", "openai/gpt"), ("OPENAI_API_KEY", "k")],
         "openai/gpt Responses https://models.example/v1 [environment variable OPENAI_API_KEY]",
     );
-    check(
+    check_model(
         &[
             (
                 "TANDEM_BASE_URL",
@@ -153,7 +152,7 @@ fn environment_variables_alone_suffice() {
         ],
         "openai/gpt Responses https://api.openai.com/v1 [environment variable OPENAI_API_KEY]",
     );
-    check(
+    check_model(
         &[
             (
                 "TANDEM_BASE_URL",
@@ -163,7 +162,7 @@ fn environment_variables_alone_suffice() {
         ],
         "azure/d Responses https://mine.openai.azure.com/openai/deployments/d?api-version=1 [environment variable AZURE_OPENAI_API_KEY, which is not set]",
     );
-    check(
+    check_model(
         &[
             ("TANDEM_BASE_URL", "https://mine.openai.azure.com"),
             ("TANDEM_MODEL", "gpt-5.5"),
@@ -171,27 +170,27 @@ fn environment_variables_alone_suffice() {
         ],
         "azure/gpt-5.5 Responses https://mine.openai.azure.com/openai/v1 [environment variable TANDEM_API_KEY]",
     );
-    check(
+    check_model(
         &[("TANDEM_MODEL", "anthropic/claude")],
         "anthropic/claude Messages https://api.anthropic.com/v1 [environment variable ANTHROPIC_API_KEY, which is not set]",
     );
-    check(
+    check_model(
         &[("OPENROUTER_API_KEY", "k"), ("ANTHROPIC_API_KEY", "")],
         "openrouter/anthropic/claude-sonnet-5.5 Chat https://openrouter.ai/api/v1 [environment variable OPENROUTER_API_KEY]",
     );
-    check(
+    check_model(
         &[url],
         "an endpoint is configured (https://models.example/v1), but no model. Do one of these:",
     );
-    check(
+    check_model(
         &[("TANDEM_MODEL", "gpt")],
         "model `gpt` has no provider; write `provider/gpt`, such as `openai/gpt`",
     );
-    check(
+    check_model(
         &[("TANDEM_MODEL", "opnai/gpt")],
         "model `opnai/gpt` has an unknown provider; did you mean `openai`?",
     );
-    check(
+    check_model(
         &[("TANDEM_MODEL", "azure/gpt")],
         "provider `azure` needs a base-url in `[providers.azure]`, such as https://NAME.openai.azure.com",
     );

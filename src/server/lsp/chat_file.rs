@@ -215,6 +215,22 @@ impl ChatFile {
         lock(&self.shared.pending)
     }
 
+    /// What is to be written next, and whether that is all.
+    fn take(&self) -> (String, Vec<(String, String)>, bool) {
+        let mut pending = self.lock();
+        pending.writing = false;
+        let is_settled = pending.is_settled();
+        pending.writing = !is_settled;
+        if is_settled {
+            self.shared.settled.notify_waiters();
+        }
+        (
+            std::mem::take(&mut pending.text),
+            std::mem::take(&mut pending.replaced),
+            pending.done,
+        )
+    }
+
     /// Streams into the buffer until the end; reports what could not be written. `placed` is called when the next
     /// prompt has its place. An editor may not open the file, or close it: then what is left of the answer is written to
     /// disk, and its path is returned.
@@ -242,20 +258,7 @@ impl ChatFile {
             if !can.applies_edits {
                 return Err(TAKES_NO_EDITS.to_owned());
             }
-            let (text, replaced, done) = {
-                let mut pending = self.lock();
-                pending.writing = false;
-                let is_settled = pending.is_settled();
-                pending.writing = !is_settled;
-                if is_settled {
-                    self.shared.settled.notify_waiters();
-                }
-                (
-                    std::mem::take(&mut pending.text),
-                    std::mem::take(&mut pending.replaced),
-                    pending.done,
-                )
-            };
+            let (text, replaced, done) = self.take();
             let is_idle = text.is_empty() && replaced.is_empty();
             let before = buffer.documents.get(&self.uri);
             let there = before.map_or(0, |document| headings(&document.text));
