@@ -188,7 +188,7 @@ now…
         Strategy::Unicode,
         "good, half a ﬁ\n",
     );
-    // Of the lines that are added nobody knows whether they are code.
+    // Whether the lines that are added are code is unknown.
     check(
         "// don’t “stop”\nlet a = 1;\n",
         "// don't \"stop\"",
