@@ -54,6 +54,12 @@ pub(super) fn is_summary(parts: &[Part]) -> bool {
     parts.contains(&note(SAID))
 }
 
+/// Whether a text of an earlier journal has more than the person's words: a summary, or instructions.
+pub(super) fn is_mixed(text: &str) -> bool {
+    let mut lines = text.lines();
+    lines.any(|line| line == SAID || guidance::is_block(line))
+}
+
 /// What a summary must not paraphrase: instructions that came with prompts, and the person's own messages; if space is
 /// short, the first and the last ones.
 pub(super) fn verbatim(old: &[Arc<Entry>]) -> Vec<Part> {

@@ -102,7 +102,8 @@ pub fn plans_only(history: &[Arc<Entry>]) -> bool {
         Part::Note { text } if text.starts_with(GO) => Some(false),
         // Other notes, such as that an answer was empty, leave it as it is.
         Part::Note { .. } | Part::Image(_) => None,
-        Part::Text { .. } => Some(false),
+        // Earlier journals have it at the end of the person's words.
+        Part::Text { text } => Some(text.ends_with(PLAN)),
     });
     only_plans == Some(true)
 }
@@ -113,6 +114,8 @@ pub fn render(prompt: Prompt, stage: Stage) -> Vec<Part> {
     let mut parts = Vec::new();
     for part in prompt.parts {
         parts.push(match part {
+            // An editor sends one before an image or a file, whether something was typed or not.
+            Attachment::Text(text) if text.trim().is_empty() => continue,
             Attachment::Text(text) => Part::Text { text },
             Attachment::Image(image) => Part::Image(image),
             Attachment::Note(text) => note(text),

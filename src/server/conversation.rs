@@ -171,7 +171,11 @@ impl Server {
     fn roots(&self, sources: &Sources) -> Answer<Vec<Arc<Root>>> {
         let mut roots: Vec<Arc<Root>> = Vec::new();
         let workspace = self.client.folders();
-        let required = sources.folders.len();
+        // A chat file works in the folders that can be opened.
+        let required = match sources.chat {
+            Some(_) => 0,
+            None => sources.folders.len(),
+        };
         for (index, folder) in sources.folders.iter().cloned().chain(workspace).enumerate() {
             match open_root(&folder) {
                 Ok(root) if roots.iter().any(|other| other.real() == root.real()) => {}

@@ -104,8 +104,11 @@ impl Actor {
         )
         .await;
         self.conversation.answer(DONE, &provider);
-        let reason = Some(Termination::EndTurn);
-        self.conversation.journal.note(Record::End { reason });
+        self.conversation.journal.note(Record::End {
+            reason: Some(Termination::EndTurn),
+            usage: None,
+            filled: 0,
+        });
         self.outbox.push(AgentEvent::IterationStart {
             iteration: 1,
             message_count: 0,

@@ -180,8 +180,8 @@ fn service(provider: &str) -> String {
 fn key_file(settings: &Settings, provider: &str) -> Option<PathBuf> {
     // Two providers never share a file.
     let safe = |byte: u8| match char::from(byte) {
-        c if c.is_ascii_alphanumeric() || c == '-' => c.to_string(),
-        _ => format!("_{byte:02x}"),
+        c if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') => c.to_string(),
+        _ => format!("%{byte:02x}"),
     };
     let name: String = provider.bytes().map(safe).collect();
     Some(settings.state_dir.as_ref()?.join("keys").join(name))

@@ -247,6 +247,8 @@ impl Journal {
                 ..
             } => self.note(Record::End {
                 reason: Some(*reason),
+                usage: None,
+                filled: 0,
             }),
             _ => {}
         }

@@ -127,9 +127,8 @@ pub fn is_secret(name: &str) -> bool {
     ];
     !is_place
         && (parts.iter().any(|part| name.contains(part))
-            || name
-                .split('_')
-                .any(|word| matches!(word, "KEY" | "AUTH" | "PASS" | "PAT")))
+            || name.split('_').any(|word| word == "KEY")
+            || ["AUTH", "PASS", "PAT"].contains(&name.rsplit('_').next().unwrap_or_default()))
 }
 
 /// The secrets in the words of a command or in a URL: after `--api-key`, in `TOKEN=…`, `Authorization: Bearer …` and
@@ -142,7 +141,10 @@ pub fn secrets_in<'a>(words: impl IntoIterator<Item = &'a String>) -> Vec<&'a st
     let mut secrets = Vec::new();
     let mut is_announced = false;
     for word in words {
-        if is_announced && !word.starts_with(['/', '.', '~', '-', '$']) {
+        // A method of login or a number is not one.
+        let has = |kind: fn(char) -> bool| word.contains(kind);
+        let is_value = has(|c| c.is_ascii_digit()) && has(|c| c.is_ascii_alphabetic());
+        if is_announced && is_value && !word.starts_with(['/', '.', '~', '-', '$']) {
             secrets.push(word.as_str());
         }
         is_announced = word.starts_with('-') && !word.contains('=') && is_secret(word);

@@ -209,7 +209,9 @@ fn around_last_line(before: &str, after: &str, hunk: LineHunk) -> Vec<LineHunk> 
         old_lines: hunk.old_lines.end..hunk.old_lines.end,
         new_lines: number + 1..hunk.new_lines.end,
     };
-    vec![above, below]
+    let mut parts = vec![above, below];
+    parts.retain(|part| !(part.old.is_empty() && part.new.is_empty()));
+    parts
 }
 
 /// Whether a change of the bytes `changed` touches the bytes `of`: they overlap, one is an empty range inside the

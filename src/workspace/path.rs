@@ -412,23 +412,22 @@ fn walked(
         return Err(PathError::Nul(path.display().to_string()));
     }
     let (root, relative) = place(roots, path).ok_or_else(|| outside(roots, path))?;
-    let mut walk = Walk {
-        roots,
-        named: path,
-        root: root.clone(),
-        target: PathBuf::new(),
-        links: 0,
-        is_missing: false,
-        ends_at_link,
-    };
+    let mut walk = Walk::new(roots, path, root, ends_at_link);
     walk.run(relative)?;
     // `link/..` is not the folder that the link is in.
     let goes_up = relative
         .components()
         .any(|part| part == Component::ParentDir);
-    let (root, relative) = match tidy(relative) {
-        Some(relative) if !goes_up => (root.clone(), relative),
-        _ => (walk.root.clone(), walk.target.clone()),
+    let leads_there = |tidied: &PathBuf| {
+        let mut again = Walk::new(roots, path, root, ends_at_link);
+        again.run(tidied).is_ok()
+            && again.target == walk.target
+            && Arc::ptr_eq(&again.root, &walk.root)
+    };
+    let tidied = tidy(relative).filter(|tidied| !goes_up || leads_there(tidied));
+    let (root, relative) = match tidied {
+        Some(relative) => (root.clone(), relative),
+        None => (walk.root.clone(), walk.target.clone()),
     };
     Ok(WorkspacePath {
         root,
@@ -488,7 +487,19 @@ struct Walk<'a> {
     ends_at_link: bool,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn new(roots: &'a [Arc<Root>], named: &'a Path, root: &Arc<Root>, ends_at_link: bool) -> Self {
+        Self {
+            roots,
+            named,
+            root: Arc::clone(root),
+            target: PathBuf::new(),
+            links: 0,
+            is_missing: false,
+            ends_at_link,
+        }
+    }
+
     fn run(&mut self, relative: &Path) -> Result<(), PathError> {
         let mut ahead: VecDeque<OsString> = parts(relative);
         while let Some(name) = ahead.pop_front() {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Inputs;
-use crate::agent::compact::is_summary;
+use crate::agent::compact::{is_mixed, is_summary};
 use crate::calls::text::{may_come_from, says};
 use crate::model::collect::is_given;
 use crate::model::{Arguments, AssistantMessage, Message, Part, ToolCall};
@@ -30,7 +30,9 @@ pub(super) fn may_be_read(
                 for part in parts {
                     match part {
                         Part::Text { text } => {
-                            asked.push(text);
+                            let is_mixed = is_mixed(text);
+                            may_any |= is_mixed;
+                            if is_mixed { &mut read } else { &mut asked }.push(text);
                             // The model has read its own earlier answers.
                             read.extend(last.map(|message: &AssistantMessage| &message.text));
                         }

@@ -201,7 +201,9 @@ impl State {
 
     /// Asks the model to continue if its answer is not final; returns whether it did.
     pub async fn nudge(&mut self, reason: Option<Reason>) -> bool {
-        let trails_off = self.trails_off() && !self.turn.tools.is_empty();
+        // Once: it may be the answer after all.
+        let trails_off =
+            self.trails_off() && self.nudges.in_a_row == 0 && !self.turn.tools.is_empty();
         let trails_off = trails_off.then_some(Reason::NoCalls);
         let reason = reason.or(trails_off).or_else(|| {
             // In plan mode the plan is the answer, so its steps stay open.

@@ -297,7 +297,8 @@ fn is_wanted(action: &Value, only: &[Value]) -> bool {
     only.is_empty()
         || wanted.any(|wanted| {
             let within = kind.strip_prefix(wanted);
-            within.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            // The empty kind has all others in it.
+            wanted.is_empty() || within.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         })
 }
 

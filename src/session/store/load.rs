@@ -42,6 +42,8 @@ pub(in crate::session) struct Kept {
     pub unreadable: usize,
     /// How many of its oldest messages the model's history lacks.
     pub forgotten: usize,
+    /// Whether it records what it has used; before that, each turn had its own usage.
+    counts_itself: bool,
     /// The sizes of its messages in the journal, and their sum.
     sizes: Vec<u64>,
     history: u64,
@@ -141,7 +143,11 @@ impl Kept {
                 self.notes.clear();
                 self.push(message.clone(), bytes);
             }
-            Record::Message { message } => self.push(message.clone(), bytes),
+            Record::Message { message } => {
+                let is_answer = matches!(**message, Message::Assistant(_));
+                self.spent.iterations += u64::from(is_answer && !self.counts_itself);
+                self.push(message.clone(), bytes);
+            }
             Record::Compacted { messages }
             | Record::Restored { messages, .. }
             | Record::Unrestored { messages } => {
@@ -165,7 +171,21 @@ impl Kept {
                 spent,
                 tokens,
                 cost,
-            } => (self.spent, self.tokens, self.cost) = (*spent, *tokens, *cost),
+            } => {
+                (self.spent, self.tokens, self.cost) = (*spent, *tokens, *cost);
+                self.counts_itself = true;
+            }
+            Record::End {
+                usage: Some(usage),
+                filled,
+                ..
+            } if !self.counts_itself => {
+                self.spent.add(usage);
+                self.tokens = *filled;
+                if let Some(cost) = usage.cost {
+                    *self.cost.get_or_insert_default() += cost;
+                }
+            }
             Record::End { .. }
             | Record::Thought { .. }
             | Record::Review(_)

@@ -13,7 +13,7 @@ use crate::agent::event::Termination;
 use crate::changes::ChangeSet;
 use crate::changes::checkpoint::Settled;
 use crate::config::Mode;
-use crate::domain::Counts;
+use crate::domain::{Counts, Usage};
 use crate::model::{Effort, Message, Taught};
 use crate::tools::{Exit, Location, PlanEntry, ToolKind};
 
@@ -119,6 +119,12 @@ pub(in crate::session) enum Record {
     End {
         /// Why; `None` in journals written before this was recorded.
         reason: Option<Termination>,
+        /// The usage of the turn, in journals written before [`Record::Used`].
+        #[serde(default, skip_serializing)]
+        usage: Option<Usage>,
+        /// The tokens of its last request and answer, likewise.
+        #[serde(default, skip_serializing)]
+        filled: u64,
     },
     /// An unknown record of a newer version, which may be ignored.
     #[serde(other)]

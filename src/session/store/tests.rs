@@ -159,6 +159,37 @@ async fn a_conversation_continues_where_it_ended() {
     );
 }
 
+#[tokio::test]
+async fn earlier_journals_count_the_usage_of_each_turn() {
+    let home = tempfile::tempdir().unwrap();
+    keep(home.path(), "s1").await;
+    let bytes = std::fs::read(folder(home.path()).join("s1.jsonl")).unwrap();
+    let text = String::from_utf8(bytes).unwrap();
+    let ended = r#""type":"end","usage":{"input":7,"output":2,"cost":0.25},"filled":9"#;
+    let (new, old): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.contains("\"used\""));
+    assert_eq!(new.len(), 1, "{text}");
+    let earlier = old.join("\n").replace(r#""type":"end""#, ended) + "\n";
+    let load = |text: &str| load_bytes(text.as_bytes(), MemoryBounds::CONTINUED).unwrap();
+    let kept = load(&earlier);
+    assert_eq!(
+        (
+            kept.spent.iterations,
+            kept.spent.tokens,
+            kept.tokens,
+            kept.cost
+        ),
+        (1, 9, 9, Some(0.25)),
+        "{earlier}"
+    );
+    // What counts itself afterwards has counted them.
+    let kept = load(&format!(
+        "{earlier}{}\n{}",
+        new[0],
+        earlier.lines().last().unwrap()
+    ));
+    assert_eq!((kept.tokens, kept.cost), (1, Some(0.5)));
+}
+
 /// A call that edited a file, recorded and journaled as in a session.
 async fn edited(journal: &mut Journal, checkpoints: &mut Checkpoints, id: &str, diff: FileDiff) {
     let preview = Preview::titled("Edit a");

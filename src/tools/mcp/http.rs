@@ -79,7 +79,7 @@ impl Http {
         }
         if let Some(name) = headers
             .keys()
-            .find(|name| url.scheme() == "http" && !loopback && is_secret(name))
+            .find(|name| url.scheme() == "http" && !loopback && may_be_secret(name))
         {
             return Err(format!(
                 "would get the header {name} unencrypted: use https"
@@ -422,6 +422,12 @@ fn read(headers: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
         Ok((name, value))
     };
     headers.iter().map(pair).collect()
+}
+
+/// Whether a header may hold a secret, by a part of its name (`AccessKey`, `X-Authkey`).
+fn may_be_secret(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    is_secret(name) || ["auth", "key"].iter().any(|part| lower.contains(part))
 }
 
 /// How long to wait before a stream is requested again.

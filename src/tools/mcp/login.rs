@@ -9,6 +9,7 @@ mod discovery;
 mod vault;
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
@@ -57,6 +58,8 @@ pub struct Login {
     secrets: Redactor,
     /// Loaded when first needed.
     tokens: Mutex<Option<Tokens>>,
+    /// Whether the vault has had them: if they are not there any more, somebody has logged out.
+    is_stored: AtomicBool,
 }
 
 /// Without anything secret.
@@ -86,6 +89,7 @@ impl Login {
             vault,
             secrets,
             tokens: Mutex::default(),
+            is_stored: AtomicBool::new(false),
         })
     }
 
@@ -118,6 +122,7 @@ impl Login {
     async fn load(&self) -> Option<Tokens> {
         let tokens = self.vault.load(self.server.as_str()).await?;
         self.secrets.add(tokens.secrets());
+        self.is_stored.store(true, Ordering::Relaxed);
         Some(tokens)
     }
 
@@ -128,7 +133,7 @@ impl Login {
         };
         // A refresh token is often valid only once: the others wait, and then find the new ones.
         let _alone = self.vault.lock().await;
-        if self.vault.is_removed(self.server.as_str()) {
+        if self.is_stored.load(Ordering::Relaxed) && self.issuer().is_none() {
             *current = None;
             return false;
         }
@@ -166,7 +171,9 @@ impl Login {
 
     async fn keep(&self, current: &mut Option<Tokens>, tokens: Tokens) {
         self.secrets.add(tokens.secrets());
-        if let Err(error) = self.vault.save(self.server.as_str(), &tokens).await {
+        let saved = self.vault.save(self.server.as_str(), &tokens).await;
+        self.is_stored.store(saved.is_ok(), Ordering::Relaxed);
+        if let Err(error) = saved {
             tracing::warn!(
                 "the login at an MCP server lasts only as long as this session: {error}"
             );

@@ -23,11 +23,6 @@ impl Store {
         Self(state.map(|state| state.join("mcp").join(name)))
     }
 
-    /// Whether there is such a file.
-    pub fn exists(&self) -> bool {
-        self.0.as_ref().is_some_and(|file| file.exists())
-    }
-
     /// The entries; a file that is missing or damaged has none.
     pub fn read<T: DeserializeOwned>(&self) -> BTreeMap<String, T> {
         let text = self.0.as_ref().and_then(|file| std::fs::read(file).ok());

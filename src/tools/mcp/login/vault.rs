@@ -100,11 +100,6 @@ impl Vault {
         entries.remove(server).map(|entry| entry.issuer)
     }
 
-    /// Whether somebody has logged out of a server.
-    pub(super) fn is_removed(&self, server: &str) -> bool {
-        self.store.exists() && self.issuer(server).is_none()
-    }
-
     /// The tokens for a server.
     pub(super) async fn load(&self, server: &str) -> Option<Tokens> {
         let entry = self.store.read::<Entry>().remove(server)?;
