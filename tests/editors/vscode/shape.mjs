@@ -160,6 +160,7 @@ export function shapeChecks({ bench, model, picture }) {
     }
     await bench.reload();
     await exactly(chat.locator(".composer .chip", { hasText: "stock.ts:" }), 2); // they are still there
+    await bench.openFile("stock.ts"); // what is in front after a reload is up to VS Code
     await bench.goToEndOf("export function text");
     const place = chat.getByRole("button", { name: "stock.ts:5", exact: true });
     await bench.toggle(place, false);
