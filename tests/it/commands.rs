@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tandem::config::Environment;
 use tandem::server::Transport;
 
-use crate::driver::{Client, World, until};
+use crate::driver::{Client, World, free_port, until};
 
 /// How commands are confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,12 +205,6 @@ pub fn without_bubblewrap() -> &'static str {
 
 fn run(command: &str) -> Value {
     json!({ "command": command })
-}
-
-/// A port that is free on this machine.
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 /// A background server on this loopback port, which prints a line once it listens.

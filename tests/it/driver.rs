@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -22,6 +23,18 @@ pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     while !holds() {
         assert!(begun.elapsed() < PATIENCE, "in vain: {what}");
         std::thread::sleep(Duration::from_millis(1)); // leave the cores to the process it waits for
+    }
+}
+
+/// A port that is free on this machine. The system assigns only higher ones to those who ask for any: one of theirs that was
+/// free a moment ago may be another test's model by now, and lose an answer of its script.
+pub fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(20_000);
+    loop {
+        let port = NEXT.fetch_add(1, Ordering::Relaxed);
+        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
     }
 }
 

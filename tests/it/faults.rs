@@ -5,17 +5,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tandem::server::Transport;
 
-use crate::driver::{Client, World, call};
+use crate::driver::{Client, World, call, free_port};
 
 /// A base URL on this machine on which nothing listens.
 pub fn dead_address() -> String {
-    // The port of a closed listener is not reassigned for a while.
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    format!("http://127.0.0.1:{port}/v1")
+    format!("http://127.0.0.1:{}/v1", free_port())
 }
 
 fn edit(path: &str) -> Value {
