@@ -154,22 +154,30 @@ function groups() {
       ["a model that says nothing for ten seconds is reported", quiet],
       ["Stop closes the model's stream at once, and the next prompt works", stopAndGoOn],
       ["the arrow keys recall earlier prompts", recall],
-      ...turnChecks({ ...tools, typed: TYPED }),
+    ],
+    besideTyped(turnChecks({ ...tools, typed: TYPED })),
+    besideTyped([
       ["a rejected edit changes nothing", rejectEdit],
       ["an edit at the end of a file is previewed as one change", lastLines],
       ["a command's permission request shows the command, folder, sandbox, network and rule", commandWaits],
       ["one answer allows the rest of a turn", restOfTurn],
       ["Always Allow accepts a wider rule", widerRule],
       ["a rule that is too broad allows only this call", tooBroadRule],
+    ]),
+    besideTyped([
       ["a permission request is announced while the chat is hidden, and a command answers it", hiddenQuestion],
       ["the conversation survives hiding the view", hideAndShow],
       ["a killed server is reported, and Try Again restarts it", killedServer],
+    ]),
+    besideTyped([
       ["an earlier session is restored and continues", earlierSession],
       ["external links ask first, and links open no file outside the workspace", links],
       ["an answer is highlighted, and its code can be copied and inserted", finishedAnswer],
+    ]),
+    besideTyped([
       ["in edit mode edits need no approval", editMode],
       ["a reload restores the conversation and its pending changes", restored],
-    ],
+    ]),
     reviewChecks(tools),
     inlineChecks(tools),
     trialChecks(tools),
@@ -197,6 +205,20 @@ function groups() {
     ],
     profileChecks({ ...tools, start: startBench }),
   ];
+}
+
+/** The same checks in a window where a file is open and has unsaved text. */
+function besideTyped([[name, body], ...rest]) {
+  const begin = async () => {
+    await openTyped();
+    await body();
+  };
+  return [[name, begin], ...rest];
+}
+
+async function openTyped() {
+  await bench.openFile("price.ts");
+  await bench.typeAtEndOf("price: number;", ` ${TYPED}`);
 }
 
 function ofAll() {
@@ -284,10 +306,9 @@ async function refusedKey() {
 
 async function askAboutSelection() {
   await model.reset();
-  await bench.openFile("price.ts");
+  await openTyped();
   await bench.newSession();
   await bench.widenSideBar(440);
-  await bench.typeAtEndOf("price: number;", ` ${TYPED}`);
   await bench.select("price: number;", 2);
   await model.script([{ reasoning: "What is typed matters." }, { text: "The prices are **in cents**" }, { gate: "half" }, { text: ", as your comment says." }]);
   await bench.command("tandem: Ask About Selection");
@@ -678,7 +699,7 @@ async function restored() {
 }
 
 async function editMode() {
-  const edit = { path: FILE, edits: [{ old_text: " CHF", new_text: " SEK" }] };
+  const edit = { path: FILE, edits: [{ old_text: " EUR", new_text: " SEK" }] };
   const mode = bench.chat.getByRole("combobox", { name: "Mode", exact: true });
   await mode.focus();
   await mode.selectOption("edit");

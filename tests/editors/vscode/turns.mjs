@@ -175,6 +175,7 @@ export function turnChecks({ bench, model, picture, typed }) {
   async function effort() {
     await bench.command("tandem: Set Reasoning Effort");
     await bench.choose("High");
+    await statusShows(/effort\sHigh/);
     await model.script([{ text: "Thought through." }]);
     await bench.say("Think hard.");
     await answer("Thought through.").waitFor();
@@ -183,10 +184,15 @@ export function turnChecks({ bench, model, picture, typed }) {
     assert.equal(requests.at(-1).reasoning_effort, "high");
     await bench.command("tandem: Set Model");
     await bench.choose("qwen3-coder");
+    await statusShows(/effort\sHigh[\s\S]*Change: Mode · Model · Reasoning Effort/);
+  }
+
+  /** In its hover, which closes when the item is redrawn, and opens when the pointer comes. */
+  async function statusShows(text) {
     await eventually(async () => {
-      await bench.page.mouse.move(700, 300); // it closes when the item is redrawn, and opens when the pointer comes
+      await bench.page.mouse.move(700, 300);
       await bench.page.locator(".statusbar-item", { hasText: "tandem" }).hover();
-      await bench.page.locator(".workbench-hover", { hasText: /effort\sHigh[\s\S]*Change: Mode · Model · Reasoning Effort/ }).waitFor({ timeout: TRY_MS });
+      await bench.page.locator(".workbench-hover", { hasText: text }).waitFor({ timeout: TRY_MS });
     });
   }
 

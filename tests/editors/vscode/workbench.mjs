@@ -1,7 +1,7 @@
 // The real VS Code workbench (code-server) in a headless browser, with the extension installed and a project of its own, all under one temporary
 // folder. Everything here waits for a condition; nothing sleeps.
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -306,11 +306,12 @@ export class Workbench {
     });
   }
 
-  /** Kills the server immediately, like a crash. Its path is unique to this workbench, so no other is hit. */
+  /** Kills the server immediately, like a crash. Its path is unique to this workbench, so no other is hit. A program that it is starting has its name for a moment. */
   killServer() {
     const ids = execFileSync("pgrep", ["-f", `^${this.program} lsp`], { encoding: "utf8" }).split(/\s+/).filter(Boolean);
-    ids.forEach((id) => process.kill(Number(id), "SIGKILL"));
-    return ids.length;
+    const servers = ids.filter((id) => !ids.includes(parent(id)));
+    servers.forEach((id) => process.kill(Number(id), "SIGKILL"));
+    return servers.length;
   }
 
   /** Two frames of the chat: then, the effects of a layout change are visible. */
@@ -387,9 +388,9 @@ export class Workbench {
     await dialog.waitFor({ state: "detached" });
   }
 
-  /** Chooses an entry of the list that a command opened. */
+  /** Chooses an entry of the list that a command opened, by its name: a row is used again, and has texts of earlier entries, hidden. */
   async choose(label) {
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: label }).first().click();
+    await this.page.locator(".quick-input-list").getByRole("option", { name: label }).first().click();
   }
 
   /** A list also has an input, which filters it and may remain until the box appears. Only a box says how to confirm. */
@@ -482,6 +483,11 @@ export async function until(locator, condition, argument, timeout = STEP_MS) {
     const frame = await element.ownerFrame();
     await frame.waitForFunction(test, [element, argument], { timeout });
   }, isOver);
+}
+
+/** The process that started this one; none if it has ended. */
+function parent(id) {
+  return spawnSync("ps", ["-o", "ppid=", "-p", id], { encoding: "utf8" }).stdout.trim();
 }
 
 /** Waits until there are exactly this many. */
