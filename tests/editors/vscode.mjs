@@ -218,6 +218,7 @@ function besideTyped([[name, body], ...rest]) {
 
 async function openTyped() {
   await bench.openFile("price.ts");
+  await bench.widenSideBar(440);
   await bench.typeAtEndOf("price: number;", ` ${TYPED}`);
 }
 
@@ -308,7 +309,6 @@ async function askAboutSelection() {
   await model.reset();
   await openTyped();
   await bench.newSession();
-  await bench.widenSideBar(440);
   await bench.select("price: number;", 2);
   await model.script([{ reasoning: "What is typed matters." }, { text: "The prices are **in cents**" }, { gate: "half" }, { text: ", as your comment says." }]);
   await bench.command("tandem: Ask About Selection");
@@ -542,7 +542,7 @@ function running(id, command) {
 async function alwaysAllow(command, rule) {
   await bench.chat.locator(".asking .question button").first().waitFor();
   await bench.command("tandem: Always Allow…");
-  await bench.page.locator(".quick-input-list-row", { hasText: "Always (session)" }).click();
+  await bench.choose("Always (session)");
   await bench.page.locator(".quick-input-title", { hasText: `run_command(${command})` }).waitFor();
   await bench.answerInputBox(rule);
 }
@@ -605,7 +605,7 @@ async function earlierSession() {
   await bench.chat.locator(".answer", { hasText: "A new one." }).waitFor();
   await bench.idle();
   await bench.command("tandem: Open Session");
-  await bench.page.locator(".quick-input-list-row", { hasText: "The word is xylophone." }).first().click(); // the latest of that name
+  await bench.choose("The word is xylophone."); // the latest of that name
   await bench.chat.locator(".answer", { hasText: "Noted." }).waitFor();
   await exactly(bench.chat.locator(".list", { hasText: "Something else." }), 0);
   await bench.say("Which word?");
@@ -628,7 +628,7 @@ async function links() {
   await link("here").click();
   await bench.page.locator(".statusbar-item", { hasText: "Ln 6, Col 1" }).waitFor();
   await link("price.ts:4").click(); // a file without its folder
-  await bench.page.locator(".quick-input-list .monaco-list-row", { hasText: "price.ts" }).first().click();
+  await bench.choose("price.ts");
   await bench.page.locator(".statusbar-item", { hasText: "Ln 4, Col 1" }).waitFor();
   await bench.command("Notifications: Clear All Notifications");
   await exactly(link("run"), 0);
