@@ -664,7 +664,7 @@ t.test('checkhealth reports the binary, its version, the server and the model', 
   t.equal(report:match('^(.-)tandem: doctor'):find('ERROR', 1, true), nil)
 end)
 
-for _, part in ipairs({ 'turns', 'chats', 'extremes', 'language', 'edit', 'notebooks', 'review' }) do
+for _, part in ipairs({ 'turns', 'chats', 'extremes', 'language', 'edit', 'notebooks', 'review', 'surroundings' }) do
   dofile(here .. ('/neovim_%s.lua'):format(part)).test(t, model, use)
 end
 

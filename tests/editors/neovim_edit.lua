@@ -161,7 +161,7 @@ function M.test(t, model, use)
     model:script({ { text = 'Explained.' } }, { { text = 'Fixed.' } })
     vim.cmd('1Tandem explain')
     use.wait_idle()
-    local client = vim.lsp.get_clients({ bufnr = buf, name = 'tandem chat' })[1]
+    local client = vim.lsp.get_clients({ bufnr = buf, name = 'tandem code' })[1]
     t.equal(client ~= nil, true)
     local space = api.nvim_create_namespace('a linter')
     vim.diagnostic.set(space, buf, { { lnum = 1, col = 0, message = 'no such macro', severity = 1 } })
@@ -185,7 +185,7 @@ function M.test(t, model, use)
     vim.diagnostic.reset(space, buf)
     vim.cmd('2Tandem fix')
     t.contains(table.concat(use.notified, '\n'), 'No diagnostics in main.rs:2')
-    t.equal(#vim.lsp.get_clients({ name = 'tandem chat', bufnr = vim.fn.bufadd(folder .. '/none') }), 0)
+    t.equal(#vim.lsp.get_clients({ name = 'tandem code', bufnr = vim.fn.bufadd(folder .. '/none') }), 0)
   end)
 
   t.test('mentions and commands are offered to completion plugins by a language server in the chat', function()

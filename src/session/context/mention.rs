@@ -43,18 +43,21 @@ pub(super) fn mentions(text: &str) -> Vec<Mention> {
     found
 }
 
-/// The incomplete mention at the end of `text`.
+/// The incomplete mention at the end of `text`: from the first `@` on that can begin it, because names may contain others.
 pub fn typed_mention(text: &str) -> Option<&str> {
-    let (before, query) = text.rsplit_once('@')?;
-    let begins = before
-        .chars()
-        .next_back()
-        .is_none_or(|c| c.is_whitespace() || BEFORE.contains(&c));
-    let is_open = match query.strip_prefix('"') {
-        Some(quoted) => !quoted.contains(['"', '\n']),
-        None => !query.contains(char::is_whitespace),
-    };
-    (begins && is_open).then_some(query)
+    text.match_indices('@').find_map(|(at, _)| {
+        let (before, query) = text.split_at(at);
+        let query = query.strip_prefix('@')?;
+        let begins = before
+            .chars()
+            .next_back()
+            .is_none_or(|c| c.is_whitespace() || BEFORE.contains(&c));
+        let is_open = match query.strip_prefix('"') {
+            Some(quoted) => !quoted.contains(['"', '\n']),
+            None => !query.contains(char::is_whitespace),
+        };
+        (begins && is_open).then_some(query)
+    })
 }
 
 /// The mention after an `@`, and the rest of the text.
@@ -168,6 +171,17 @@ mod tests {
             &[plain("./diagnostics"), plain("selection")],
         );
         check("@\"never closed", &[plain("\"never")]);
+    }
+
+    #[test]
+    fn the_mention_being_typed_may_contain_at_signs() {
+        let check = |text: &str, expected| assert_eq!(typed_mention(text), expected, "{text}");
+        check("see @src/ma", Some("src/ma"));
+        check("@packages/@scope/f", Some("packages/@scope/f"));
+        check("(@\"@scope/my f", Some("\"@scope/my f"));
+        check("@a @\"b c\" and @", Some(""));
+        check("me@example.com", None);
+        check("@\"my notes.md\"", None);
     }
 
     #[test]

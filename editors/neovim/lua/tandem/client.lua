@@ -225,6 +225,7 @@ function M.on_exit(code, signal, id)
     if client.id == id then
       ready[root] = nil
       require('tandem.chats').on_server_exit(root, why, failed)
+      require('tandem.inline').on_server_exit(id, why)
     end
   end
   for root in pairs(waiting) do
@@ -369,14 +370,21 @@ function M.watch_buffers()
   require('tandem.suggest').watch(group)
 end
 
+---@param path string
+---@return string[]? lines nil if there is no such file, or it cannot be read
+local function stored_lines(path)
+  local is_read, lines = pcall(vim.fn.readfile, path)
+  return is_read and lines or nil
+end
+
 --- A file that was removed and written again, as an undo does, is older than what Neovim has read: `:write` would ask.
 --- Neovim notes the new time of a buffer without changes, so the unsaved text steps back for a moment. If the file
 --- differs from the text that was read, nothing is noted, and the question is justified.
 ---@param bufnr integer
 local function note_time(bufnr)
   local name, current = api.nvim_buf_get_name(bufnr), vim.fn.undotree(bufnr).seq_cur
-  local time = vim.fn.getftime(name)
-  if vim.b[bufnr].tandem_time == time or time < 0 or vim.fn.mode() ~= 'n' then
+  local time, lines = vim.fn.getftime(name), stored_lines(name)
+  if vim.b[bufnr].tandem_time == time or not lines or vim.fn.mode() ~= 'n' then
     return
   end
   vim.b[bufnr].tandem_time = time
@@ -389,7 +397,6 @@ local function note_time(bufnr)
       undone = vim.fn.undotree().seq_cur
       vim.cmd('silent! undo')
     end
-    local lines = vim.fn.readfile(name)
     if not vim.bo.modified and vim.deep_equal(lines, api.nvim_buf_get_lines(0, 0, -1, false)) then
       vim.cmd('silent! checktime %')
     end
@@ -428,8 +435,8 @@ local function is_stored(bufnr)
   local lines = vim.tbl_map(function(line)
     return line .. ending
   end, api.nvim_buf_get_lines(bufnr, 0, -1, false))
-  local stored = vim.fn.readfile(name)
-  return vim.deep_equal(lines, #stored > 0 and stored or { ending })
+  local stored = stored_lines(name)
+  return stored ~= nil and vim.deep_equal(lines, #stored > 0 and stored or { ending })
 end
 
 --- Reloads files that a command changed on disk, if their buffers are unchanged.

@@ -1,6 +1,7 @@
 --- Comments on lines, such as those a turn changed: collected beside the code, then sent as one message.
 --- Invariant: a comment stays until it was sent or its line was deleted.
 local context = require('tandem.context')
+local render = require('tandem.render')
 local say = require('tandem.say')
 
 local api = vim.api
@@ -59,7 +60,7 @@ local function message(comments)
   for _, comment in ipairs(comments) do
     local about = selection(comment)
     if about then
-      local fence = ('`'):rep(math.max(3, 1 + #(about.text:match('`+') or '')))
+      local fence = render.fence(vim.split(about.text, '\n', { plain = true }))
       parts[#parts + 1] = ('%s\n%s\n%s\n%s\n%s'):format(context.label(about), fence, about.text, fence, comment.text)
     end
   end

@@ -16,10 +16,13 @@ function M.word(before)
   if command then
     return { sigil = '/', query = command }
   end
-  local text, query = before:match('^(.*)@([^@]*)$')
-  local begins = text and (text == '' or text:find('[%s(%[{"\'`]$'))
-  local is_open = query and (query:find('^"[^"\n]*$') or not query:find('[%s"]'))
-  return begins and is_open and { sigil = '@', query = query } or nil
+  for at in before:gmatch('()@') do -- the first that can begin it, because names may contain others
+    local query = before:sub(at + 1)
+    local begins = at == 1 or before:sub(at - 1, at - 1):find('[%s(%[{"\'`]')
+    if begins and (query:find('^"[^"\n]*$') or not query:find('[%s"]')) then
+      return { sigil = '@', query = query }
+    end
+  end
 end
 
 ---@param commands wire.AvailableCommand[]

@@ -121,6 +121,9 @@ end
 ---@param bufnr integer
 ---@return integer milliseconds
 local function remaining(bufnr)
+  if not api.nvim_buf_is_loaded(bufnr) then -- it was deleted meanwhile
+    return 0
+  end
   local found, are_done, reported = checkers(bufnr)
   local ends = are_done and reported.at + rest_ms or reported.since + silence_ms
   return #found > 0 and ends - vim.uv.now() or 0
@@ -168,9 +171,9 @@ function M.answer(params, encoding)
   end
   local documents = {} ---@type table[]
   for bufnr, diagnostics in pairs(shown(buffers, encoding)) do
-    if params.settled then
+    if params.settled and api.nvim_buf_is_loaded(bufnr) then
       table.insert(documents, settled(bufnr, diagnostics))
-    else
+    elseif not params.settled then
       table.insert(documents, { uri = vim.uri_from_bufnr(bufnr), diagnostics = diagnostics })
     end
   end

@@ -10,13 +10,20 @@ local delay_ms = 100
 local timer = nil ---@type uv.uv_timer_t?
 local last = nil ---@type table? what was sent last, and to which client
 
---- The cursor, as an empty range.
+--- The cursor, as an empty range; the lines of the last visual selection while the cursor is where that left it.
 ---@param win integer
 ---@param bufnr integer
 ---@param encoding string
 ---@return lsp.Range
-local function cursor(win, bufnr, encoding)
+local function selection(win, bufnr, encoding)
   local row, column = unpack(api.nvim_win_get_cursor(win))
+  local first, last = api.nvim_buf_get_mark(bufnr, '<'), api.nvim_buf_get_mark(bufnr, '>')
+  local is_there = vim.iter({ first, last }):any(function(mark)
+    return mark[1] == row and (mark[2] == column or last[2] == vim.v.maxcol) -- whole lines
+  end)
+  if first[1] > 0 and is_there and not vim.deep_equal(first, last) then
+    return position.range(first[1] - 1, 0, last[1], 0)
+  end
   local line = api.nvim_buf_get_lines(bufnr, row - 1, row, false)[1] or ''
   local character = position.units(line:sub(1, column), encoding)
   return position.range(row - 1, character, row - 1, character)
@@ -52,7 +59,7 @@ function M.send()
   end
   local params = {
     textDocument = { uri = vim.uri_from_bufnr(bufnr) },
-    selection = cursor(win, bufnr, running.offset_encoding),
+    selection = selection(win, bufnr, running.offset_encoding),
     visibleRange = visible(win),
   }
   local message = { client = running.id, params = params }

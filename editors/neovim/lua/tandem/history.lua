@@ -1,18 +1,14 @@
 --- The prompts of a workspace, oldest first: one file per workspace root, which outlives the editor.
+local state = require('tandem.state')
+
 local M = {}
 
 local KEPT = 100
 
 ---@param root string
----@return string
-local function path_of(root)
-  return vim.fs.normalize(vim.fn.stdpath('state') .. '/tandem/history/' .. vim.fn.sha256(root):sub(1, 16))
-end
-
----@param root string
 ---@return string[]
 function M.load(root)
-  local path = path_of(root)
+  local path = state.path('history', root)
   local lines = vim.fn.filereadable(path) == 1 and vim.fn.readfile(path) or {}
   local prompts = {} ---@type string[]
   for _, line in ipairs(lines) do
@@ -30,9 +26,8 @@ function M.add(root, prompt)
     return other ~= prompt
   end, M.load(root))
   prompts[#prompts + 1] = prompt
-  local path = path_of(root)
-  vim.fn.mkdir(vim.fs.dirname(path), 'p', tonumber('700', 8))
-  vim.fn.writefile(vim.tbl_map(vim.json.encode, vim.list_slice(prompts, math.max(1, #prompts - KEPT + 1))), path)
+  local last = vim.list_slice(prompts, math.max(1, #prompts - KEPT + 1))
+  state.write(state.path('history', root), vim.tbl_map(vim.json.encode, last))
 end
 
 return M

@@ -463,6 +463,7 @@ function M.sessions()
         return ('%s  %s'):format(require('tandem.clock').local_time(choice.updatedAt), choice.title or choice.sessionId)
       end,
     }, function(choice)
+      vim.cmd.redraw() -- what is said next would have to be confirmed below the list of Neovim's own vim.ui.select()
       if choice then
         M.resume(choice.sessionId)
       end

@@ -282,6 +282,18 @@ local function failed(bufnr, why)
   say(why, vim.log.levels.ERROR)
 end
 
+--- The server ended: what it did not finish writing will not come. What is complete can still be kept.
+---@param id integer of the client
+---@param why string
+function M.on_server_exit(id, why)
+  for bufnr, inline in pairs(running) do
+    if inline.connection.id == id and not inline.hunks then
+      finish(inline)
+      failed(bufnr, why)
+    end
+  end
+end
+
 ---@param inline tandem.Inline
 ---@param err? lsp.ResponseError
 ---@param result? { text: string }
@@ -306,7 +318,9 @@ end
 ---@param instruction string
 function M.start(bufnr, selection, instruction)
   local before = running[bufnr]
-  if before then
+  if not vim.bo[bufnr].modifiable then
+    return say(("%s cannot be edited: 'modifiable' is off"):format(selection.name), vim.log.levels.WARN)
+  elseif before then
     cancel(before)
   end
   local first, last = selection.first - 1, selection.last

@@ -3,9 +3,8 @@
 --- in files.
 local client = require('tandem.client')
 
+local api = vim.api
 local M = {}
-
-local NAME = 'tandem chat'
 
 --- The chat whose buffer this is.
 ---@param bufnr integer
@@ -87,18 +86,6 @@ end
 
 ---@type table<string, fun(params: any, callback: fun(err: any, result: any))>
 local requests = {
-  initialize = function(_, callback)
-    callback(nil, {
-      capabilities = {
-        positionEncoding = 'utf-8',
-        completionProvider = { triggerCharacters = { '@', '/', '#' } },
-        codeActionProvider = true,
-        -- Before 0.11, each client without an answer for a line reported that.
-        hoverProvider = vim.fn.has('nvim-0.11') == 1,
-      },
-      serverInfo = { name = NAME },
-    })
-  end,
   shutdown = function(_, callback)
     callback(nil, vim.NIL)
   end,
@@ -114,29 +101,60 @@ local requests = {
   end,
 }
 
-local cmd = require('tandem.in_process').cmd({
-  request = function(method, params, answer)
-    local handler = requests[method]
-    if handler then
-      handler(params, answer)
-    else
-      answer({ code = -32601, message = 'no method ' .. method })
-    end
-  end,
-})
+--- One for chats, one for files: Neovim replaces the 'omnifunc' of a file type where any server completes.
+---@type table<string, lsp.ServerCapabilities> by name
+local offers = {
+  ['tandem chat'] = { completionProvider = { triggerCharacters = { '@', '/', '#' } } },
+  -- Before 0.11, each client without an answer for a line reported that.
+  ['tandem code'] = { codeActionProvider = true, hoverProvider = vim.fn.has('nvim-0.11') == 1 },
+}
+
+---@param name string
+---@return fun(dispatchers: vim.lsp.rpc.Dispatchers): vim.lsp.rpc.PublicClient
+local function cmd_of(name)
+  local capabilities = vim.tbl_extend('error', { positionEncoding = 'utf-8' }, offers[name])
+  return require('tandem.in_process').cmd({
+    request = function(method, params, answer)
+      local handler = requests[method]
+      if method == 'initialize' then
+        answer(nil, { capabilities = capabilities, serverInfo = { name = name } })
+      elseif handler then
+        handler(params, answer)
+      else
+        answer({ code = -32601, message = 'no method ' .. method })
+      end
+    end,
+  })
+end
+
+--- Leaves `K` as it is where no language server of the user's explains code, since Neovim maps it for any server.
+---@param bufnr integer
+local function keep_keywordprg(bufnr)
+  local is_theirs = vim.iter(vim.lsp.get_clients({ bufnr = bufnr, method = 'textDocument/hover' })):any(client.is_foreign)
+  local map = api.nvim_buf_call(bufnr, function()
+    return vim.fn.maparg('K', 'n', false, true)
+  end)
+  if not is_theirs and map.buffer == 1 and map.desc == 'vim.lsp.buf.hover()' then
+    vim.keymap.del('n', 'K', { buffer = bufnr })
+  end
+end
 
 --- Attaches it to a chat or a file.
 ---@param bufnr integer
 function M.attach(bufnr)
   local utf8 = vim.lsp.protocol.make_client_capabilities()
   utf8.general.positionEncodings = { 'utf-8' }
+  local name = vim.b[bufnr].tandem_root and 'tandem chat' or 'tandem code'
   vim.lsp.start({
-    name = NAME,
-    cmd = cmd,
+    name = name,
+    cmd = cmd_of(name),
     root_dir = client.root(bufnr),
     capabilities = utf8,
     offset_encoding = 'utf-8',
     on_init = client.claim,
+    on_attach = function(_, attached)
+      keep_keywordprg(attached)
+    end,
   }, { bufnr = bufnr, silent = true })
 end
 

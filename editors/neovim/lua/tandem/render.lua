@@ -89,7 +89,7 @@ local line_highlights = { ['+'] = 'TandemAdd', ['-'] = 'TandemDelete' }
 --- A fence that no line of the content closes.
 ---@param lines string[]
 ---@return string
-local function fence(lines)
+function M.fence(lines)
   local longest = 2
   for _, line in ipairs(lines) do
     longest = math.max(longest, #(line:match('^%s*(`+)') or ''))
@@ -101,7 +101,7 @@ end
 ---@param language string
 ---@param lines string[]
 local function add_fenced(out, language, lines)
-  local mark = fence(lines)
+  local mark = M.fence(lines)
   out.marks[#out.marks + 1] = { row = #out.lines, highlight = 'TandemDim', hidden = true }
   out.lines[#out.lines + 1] = mark .. language
   for _, line in ipairs(lines) do

@@ -501,7 +501,7 @@ end
 --- Closes the current window. If it is the last one, another replaces it, since its size is fixed.
 function M.close()
   local win = api.nvim_get_current_win()
-  if #api.nvim_tabpage_list_wins(0) == 1 and #api.nvim_list_tabpages() == 1 then
+  if is_alone(win) and #api.nvim_list_tabpages() == 1 then
     vim.cmd.new()
   end
   api.nvim_win_close(win, false)

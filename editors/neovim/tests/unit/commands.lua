@@ -32,6 +32,8 @@ return function(t, use)
     ['see\n@'] = { sigil = '@', query = '' },
     ['(@#parse'] = { sigil = '@', query = '#parse' },
     ['see @"my no'] = { sigil = '@', query = '"my no' },
+    ['see @packages/@scope/f'] = { sigil = '@', query = 'packages/@scope/f' },
+    ['@a (@"@scope/my f'] = { sigil = '@', query = '"@scope/my f' },
     ['see @"my notes.md"'] = false,
     ['see /co'] = false,
     ['me@example.com'] = false,
