@@ -92,7 +92,7 @@ impl Layer {
         while let Err(error) = serde_path_to_error::deserialize::<_, Options>(&self.tree) {
             mistakes += 1;
             if mistakes > MISTAKES {
-                let message = format!("more than {MISTAKES} mistakes; all of it is ignored");
+                let message = format!("more than {MISTAKES} errors; ignoring all of its settings");
                 self.reject(&[], message, problems);
                 break;
             }

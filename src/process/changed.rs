@@ -351,7 +351,7 @@ impl Shared {
             let marked = File::create(scratch.ended())
                 .and_then(|file| file.set_modified(SystemTime::now() + TICK));
             if let Err(error) = marked {
-                tracing::debug!("nothing says when the command ended: {error}");
+                tracing::debug!("cannot record when the command ended: {error}");
             }
         }
         changed.unwrap_or_else(|error| {

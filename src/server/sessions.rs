@@ -173,7 +173,7 @@ impl Server {
             };
             let page = sessions.page(request.cwd.as_deref(), request.cursor.as_deref(), PAGE);
             let (page, more) = page.await.map_err(|problem| {
-                let message = format!("the sessions cannot be listed: {problem}");
+                let message = format!("cannot list sessions: {problem}");
                 error(ErrorCode::RequestFailed, message)
             })?;
             let next = page.last().filter(|_| more).map(|listed| listed.id.clone());

@@ -62,7 +62,7 @@ impl Rewrite {
                 ModelEvent::Finish(finish) if !finish.is_whole() => {
                     return Err(Failure::new(
                         ErrorCode::Truncated,
-                        "the model's answer was cut off before its end; select less, or rephrase the instruction",
+                        "the model's answer was cut off; select less, or rephrase the instruction",
                     ));
                 }
                 _ => {}

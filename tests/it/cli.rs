@@ -688,7 +688,7 @@ permissions.deny = ["\u001b[2J\nforged = 1"]
     let shown = world.run(&["config", "show"]).stdout;
     assert_eq!(shown.matches("unknown key").count(), 100);
     assert!(
-        shown.contains("more than 100 mistakes; all of it is ignored"),
+        shown.contains("more than 100 errors; ignoring all of its settings"),
         "{shown}"
     );
     world.write(".tandem/config.toml", &many.repeat(2));

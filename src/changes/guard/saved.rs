@@ -77,7 +77,7 @@ impl SavedGuard {
         let saved: SavedRoots = serde_json::from_reader(BufReader::new(File::open(file)?))?;
         let is_same = |(saved, root): (&SavedRoot, &Arc<Root>)| saved.real.0 == root.real();
         if saved.roots.len() != roots.len() || !saved.roots.iter().zip(roots).all(is_same) {
-            return Err(io::Error::other("the workspace has other directories now"));
+            return Err(io::Error::other("the workspace's directories have changed"));
         }
         let path = |SavedPath(path)| path;
         let survey = |saved: SavedRoot| Survey {

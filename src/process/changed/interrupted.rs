@@ -50,7 +50,7 @@ impl Shared {
         if left.ended().is_none()
             && let Err(error) = left.end()
         {
-            tracing::warn!("nothing says when the command ended: {error}");
+            tracing::warn!("cannot record when the command ended: {error}");
         }
         let is_something = |it: &Changed| !it.changes.is_empty() || !it.told.is_empty();
         Some(changed).filter(is_something)
@@ -74,7 +74,7 @@ fn restore_interrupted(
     let guard = match SavedGuard::load(&left.guard(), roots, snapshots.images()) {
         Ok(guard) => guard,
         Err(error) => {
-            tracing::info!("nothing says which protected files a command changed: {error}");
+            tracing::info!("cannot read which protected files a command changed: {error}");
             return Vec::new();
         }
     };

@@ -116,8 +116,7 @@ impl Server {
         self.chats.earlier.spawn(async move {
             let path = opened.as_deref().and_then(file_of);
             let last = sessions.last_in_chat(&folder, path).await;
-            let last =
-                last.inspect_err(|error| tracing::warn!("sessions cannot be listed: {error}"));
+            let last = last.inspect_err(|error| tracing::warn!("cannot list sessions: {error}"));
             let Listed { id, chat, .. } = last.ok()??;
             let is_open = opened.is_some();
             let uri = opened.or_else(|| uri_of(&chat?))?;
