@@ -616,7 +616,7 @@ async function earlierSession() {
 }
 
 async function links() {
-  const text = "[here](src/price.ts:6) [there](https://example.com/a?b=c) [out](/etc/passwd) [run](command:workbench.action.quit) ![spy](https://example.com/p.png) `os.path` `price.ts:4`";
+  const text = "[here](src/price.ts:6) [there](https://example.com/a?b=c) [out](/etc/passwd) [run](command:workbench.action.quit) ![spy](https://example.com/p.png) `os.path` `price.ts:4` [install](ext%20install%20evil.evil) [reload](%3EReload%20Window)";
   await model.script([{ text }]);
   await bench.say("Show me.");
   const answer = bench.chat.locator(".answer:not(.streaming)", { hasText: "here" }); // until then it is redrawn, and a click can be lost
@@ -631,6 +631,12 @@ async function links() {
   await bench.choose("price.ts");
   await bench.page.locator(".statusbar-item", { hasText: "Ln 4, Col 1" }).waitFor();
   await bench.command("Notifications: Clear All Notifications");
+  for (const name of ["install", "reload"]) {
+    await link(name).click(); // the list of files would be one of extensions to install or of commands to run
+    await bench.page.locator(".notifications-toasts", { hasText: "it does not exist or is not text" }).waitFor();
+    await bench.page.locator(".quick-input-widget").waitFor({ state: "hidden" });
+    await bench.command("Notifications: Clear All Notifications");
+  }
   await exactly(link("run"), 0);
   await exactly(link("os.path"), 0); // a name with a dot, but no file
   await until(answer.getByText("os.path"), (name) => getComputedStyle(name).color !== getComputedStyle(name.closest("p").querySelector("[data-href]")).color);

@@ -31,7 +31,7 @@ import type { Review } from "./review";
 import { visible } from "./safe";
 import type { Server } from "./server";
 import { mentionedSources, sourcesFor } from "./sources";
-import type { SessionEvent } from "./session";
+import type { Session, SessionEvent } from "./session";
 import { SetUp } from "./setup";
 
 export const CHAT_VIEW = "tandem.chat";
@@ -61,6 +61,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
   private wantsTurn: number | undefined;
   /** The draft in the input; none before the view is ready. */
   private shown: Draft | undefined;
+  /** What is in the input, as far as the view has said. */
+  private input = "";
   private readonly subscriptions: Disposable[];
   private readonly form: SetUp;
   /** It was shown to a person who had no model yet. */
@@ -191,9 +193,13 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "returned":
         return this.showDraft();
       case "asked":
-        return void this.announce(l10n.t("tandem is waiting for your answer: {0}", visible(event.title)), this.view?.visible !== true);
+        return void this.announce(
+          l10n.t("tandem is waiting for your answer: {0}", visible(event.title)),
+          this.view?.visible !== true,
+          event.session,
+        );
       case "ended":
-        return void this.announce(l10n.t("tandem finished: {0}", visible(shortened(event.message.text))), false);
+        return void this.announce(l10n.t("tandem finished: {0}", visible(shortened(event.message.text))), false, this.session);
     }
   }
 
@@ -209,7 +215,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "draft":
         if (this.shown !== undefined) {
           const { isEmpty } = this.shown;
-          this.shown.text = message.text;
+          this.shown.text = this.input = message.text;
           this.conversations.rememberSoon();
           if (isEmpty && !this.shown.isEmpty) {
             await this.session.typingBegan();
@@ -351,7 +357,9 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   private showDraft(): void {
-    this.post({ type: "draft", text: this.draft.text });
+    const { text } = this.draft;
+    this.post({ type: "draft", text, was: this.input });
+    this.input = text;
     this.attached();
   }
 
@@ -397,6 +405,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
     const { draft } = this;
     const isOther = draft !== this.shown; // otherwise, text typed meanwhile would be lost
     this.shown = draft;
+    this.input = isOther ? draft.text : this.input;
     this.post({ type: "reset", items: this.session.transcript.all(), state: this.state(), ...(isOther && { draft: draft.text }) });
   }
 
@@ -457,7 +466,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   /** Notifies without taking the focus: always if `must`, otherwise only if enabled and the window is not focused. */
-  private async announce(words: string, must: boolean): Promise<void> {
+  private async announce(words: string, must: boolean, session: Session): Promise<void> {
     const isWanted = !window.state.focused && workspace.getConfiguration("tandem").get("notify", false);
     if (!must && !isWanted) {
       return;
@@ -465,6 +474,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
     const show = l10n.t("Show");
     const picked = await window.showInformationMessage(words, show);
     if (picked === show) {
+      this.conversations.reveal(session);
       await this.focus();
     }
   }

@@ -155,12 +155,20 @@ export class Conversations implements Disposable {
     await session.prompt({ text: `Carry out this plan:\n\n${plan}`, attachments: [] });
   }
 
+  /** Shows a conversation, if it is still open. */
+  reveal(session: Session): void {
+    const one = this.open.find((other) => other.session === session);
+    if (one !== undefined) {
+      one.isNews = false;
+      this.show(session);
+    }
+  }
+
   /** Shows an open conversation, by its place. */
   async select(index: number): Promise<void> {
     const one = this.open[index];
     if (one?.session !== undefined) {
-      one.isNews = false;
-      this.show(one.session);
+      this.reveal(one.session);
     } else if (one?.id !== undefined) {
       await this.load(one.id);
     }
@@ -175,11 +183,17 @@ export class Conversations implements Disposable {
   /** Asks first where something would end, or leave the list of changes. */
   async close(index: number): Promise<void> {
     const one = this.open[index];
-    const running = one?.session?.isRunning === true && l10n.t("Closing this session stops its turn.");
-    const words = running || (one?.pending !== undefined && l10n.t("This session has changes to review."));
+    const hasDraft = one?.session === undefined ? one?.unsent !== undefined : !one.session.draft.isEmpty;
+    const words = [
+      one?.session?.isRunning === true && l10n.t("Closing this session stops its turn."),
+      one?.pending !== undefined && l10n.t("This session has changes to review."),
+      hasDraft && l10n.t("Closing this session discards its unsent prompt."),
+    ]
+      .filter(Boolean)
+      .join(" ");
     const yes = l10n.t("Close Session");
     const detail = l10n.t("The changes stay in the files. “Open Session” opens it again.");
-    if (one !== undefined && (!words || (await window.showWarningMessage(words, { modal: true, detail }, yes)) === yes)) {
+    if (one !== undefined && (words === "" || (await window.showWarningMessage(words, { modal: true, detail }, yes)) === yes)) {
       await this.closeOne(one);
     }
   }
@@ -264,9 +278,8 @@ export class Conversations implements Disposable {
         ? []
         : [{ id: known, title: (session?.title || title).slice(0, 200), ...(pending && { pending }), ...(unsent && { unsent }) }];
     });
-    const { isBegun, savedId, draft } = this.current;
-    const { unsent } = draft;
-    const current = !isBegun ? { ...(unsent && { unsent }) } : savedId === undefined ? {} : { current: savedId };
+    const { isBegun, savedId, unsent } = this.current;
+    const current = isBegun && savedId !== undefined ? { current: savedId } : { ...(unsent && { unsent }) };
     this.memory.update(OPEN, { open, ...current } satisfies Remembered);
   }
 

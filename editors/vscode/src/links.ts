@@ -11,6 +11,11 @@ import type { Session } from "./session";
 const SYMBOL = "symbol:";
 /** The maximum number of files for a set of names: a workspace may have one in each folder. */
 const FOUND = 1000;
+/**
+ * What VS Code's quick open takes for a file's name: it begins with a letter, a digit or what names begin with, and has no space. A sign or a word before a
+ * space can mean something else, such as `>` a command and `ext install ` an extension, which Enter then runs or installs.
+ */
+const SEARCHED = /^[\p{L}\p{N}_.]\S*$/u;
 /** Those of this window, in order. The chat keeps the names that files had. */
 const renames: { readonly oldUri: Uri; readonly newUri: Uri }[] = [];
 
@@ -80,7 +85,7 @@ export async function openLocation({ path, line }: Location, session: Session): 
   try {
     await window.showTextDocument(uri, options).then(undefined, () => window.showTextDocument(renamed(uri), options));
   } catch {
-    if (!/[\\/]/.test(path)) {
+    if (!/[\\/]/.test(path) && SEARCHED.test(path)) {
       // A model often names a file without its folder. The list shows it, or that there is none.
       await commands.executeCommand("workbench.action.quickOpen", line === undefined ? path : `${path}:${line}`);
       return;

@@ -185,8 +185,8 @@ export type ToView =
   /** Answered with "drawn", and nothing follows before. */
   | { readonly type: "changes"; readonly changes: readonly Change[] }
   | { readonly type: "state"; readonly state: ChatState }
-  /** What the input shows now. */
-  | { readonly type: "draft"; readonly text: string }
+  /** What the input shows now; what was typed into it since it was as in `was` stays. */
+  | { readonly type: "draft"; readonly text: string; readonly was: string }
   | { readonly type: "setup"; readonly providers: readonly wire.ProviderInfo[]; readonly isAsked: boolean }
   | { readonly type: "setupModels"; readonly request: number; readonly models: readonly wire.ModelInfo[]; readonly problem?: string }
   | { readonly type: "setupChecked"; readonly request: number; readonly findings: readonly wire.Finding[]; readonly problem?: string }

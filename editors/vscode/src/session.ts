@@ -28,7 +28,7 @@ export type SessionEvent =
   /** The transcript changed; often. */
   | { readonly type: "grew" }
   /** A permission request was opened. */
-  | { readonly type: "asked"; readonly title: string }
+  | { readonly type: "asked"; readonly title: string; readonly session: Session }
   /** A turn began. */
   | { readonly type: "began" }
   /** A turn ended. */
@@ -97,6 +97,14 @@ export class Session implements Disposable {
   /** The id to load it with. */
   get savedId(): string | undefined {
     return this.current ?? this.lostId;
+  }
+
+  /** What no server has: the draft and, before there is a session, the message that was sent. */
+  get unsent(): Message | undefined {
+    const { lastMessage, savedId } = this;
+    const all = new Draft();
+    [savedId === undefined ? lastMessage : undefined, this.draft.unsent].forEach((one) => one && all.add(one));
+    return all.unsent;
   }
 
   /** Whether it has had a prompt. */
@@ -333,7 +341,7 @@ export class Session implements Disposable {
     const id = this.transcript.openQuestion(toolCall, options);
     const answer = this.questions.ask(id, options, token);
     this.changed();
-    this.happened.fire({ type: "asked", title: toolCall.title ?? "" });
+    this.happened.fire({ type: "asked", title: toolCall.title ?? "", session: this });
     return answer;
   }
 

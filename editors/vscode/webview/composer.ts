@@ -75,10 +75,18 @@ export class Composer {
     return this.input.value;
   }
 
-  /** The draft of another conversation, or one that was changed. */
-  show(text: string): void {
+  /** The draft of another conversation, or this one's, changed when it was as in `was`: what was typed since stays, and so does the cursor. */
+  show(text: string, was = this.text): void {
+    const { value, selectionStart, selectionEnd } = this.input;
+    const added = text.startsWith(was) ? text.slice(was.length).trimStart() : text;
     this.recalled = 0;
-    this.input.value = text;
+    this.input.value = value === was ? text : [value, added].filter(Boolean).join("\n\n");
+    if (value !== "" && this.text.startsWith(value)) {
+      this.input.setSelectionRange(selectionStart, selectionEnd);
+    }
+    if (value !== was) {
+      this.edited();
+    }
   }
 
   offer(request: number, items: readonly Completion[]): void {

@@ -143,7 +143,7 @@ function receive(message: ToView): void {
     case "state":
       return drawState(message.state);
     case "draft":
-      return composer.show(message.text);
+      return composer.show(message.text, message.was);
     case "setup":
     case "setupModels":
     case "setupChecked":

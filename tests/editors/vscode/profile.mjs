@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { TRY_MS, USER_SETTINGS, eventually, exactly } from "./workbench.mjs";
+import { TRY_MS, USER_SETTINGS, eventually, exactly, until } from "./workbench.mjs";
 
 const GREETING = "src/greeting.ts";
 const GREETING_TEXT = "export const greeting = 'hello';\n";
 const POLITE = "export const greeting = 'good morning';";
 
 /** The checks, in order, each a name and a function. `start` returns a workbench with its own profile. */
-export function profileChecks({ bench, model, start }) {
+export function profileChecks({ bench, model, settings, start }) {
   async function byKeyboard() {
     const fresh = await start({ files: { [GREETING]: GREETING_TEXT } });
     try {
@@ -18,6 +18,21 @@ export function profileChecks({ bench, model, start }) {
     } finally {
       await fresh.close();
     }
+  }
+
+  async function unreceived() {
+    const box = bench.chat.locator("textarea");
+    bench.isWorn = true;
+    bench.configure({ ...settings, "tandem.server.path": "/bin/false" });
+    await bench.open();
+    await bench.command("tandem: Open Chat");
+    await bench.chat.locator(".welcome .error", { hasText: "/bin/false did not start" }).waitFor();
+    await bench.say("Who hears this?");
+    await bench.chat.locator(".list .error", { hasText: "/bin/false did not start" }).waitFor();
+    bench.configure(settings);
+    await bench.reload();
+    await until(box, ({ value }) => value === "Who hears this?");
+    await box.fill("");
   }
 
   /** The folder selects a wrong executable, which a trusted folder may. */
@@ -108,6 +123,7 @@ export function profileChecks({ bench, model, start }) {
 
   return [
     ["first run by keyboard alone: from the installed extension to a reviewed edit", byKeyboard],
+    ["a prompt that no server received is in the input after a reload", unreceived],
     ["an untrusted folder cannot choose the program", untrusted],
   ];
 }

@@ -147,6 +147,42 @@ export function tabChecks({ bench, model, picture }) {
     assert.ok(!existsSync(join(bench.project, "first.txt")) && !existsSync(join(bench.project, "second.txt")));
   }
 
+  /** It is asked about from the Explorer, while another session is in the chat. */
+  async function askedElsewhere() {
+    await model.reset();
+    await model.script([{ gate: "elsewhere" }, { call: { id: "call_t2", name: "write_file", arguments: { path: "there.txt", content: "there\n" } } }], [{ text: "Not there, then." }]);
+    await bench.newSession();
+    await bench.setMode("ask");
+    await bench.say("Write a file there.");
+    await model.state("gate:elsewhere");
+    await bench.newSession();
+    await bench.command("View: Show Explorer");
+    await page.locator(".explorer-folders-view").waitFor();
+    await model.open("elsewhere");
+    await page.locator(".notifications-toasts .notification-list-item", { hasText: "there.txt" }).getByRole("button", { name: "Show" }).click();
+    await said("Write a file there.").waitFor();
+    await chat.locator(".asking .question button.reject_once").click();
+    await answer("Not there, then.").waitFor();
+    await bench.idle();
+  }
+
+  async function unsent() {
+    await bench.newSession();
+    await model.reset();
+    await model.script([{ text: "It is open." }]);
+    await bench.say("Is it open?");
+    await answer("It is open.").waitFor();
+    await bench.idle();
+    await chat.locator("textarea").fill("A thought for later.");
+    await bench.newSession();
+    await tab(/Is it open/).hover();
+    await chat.getByRole("button", { name: "Close Is it open?" }).click();
+    await bench.answerDialog("discards its unsent prompt", "Cancel");
+    await tab(/Is it open/).click();
+    await until(chat.locator("textarea"), ({ value }) => value === "A thought for later.");
+    await chat.locator("textarea").fill("");
+  }
+
   const cutShort = chat.locator(".notice", { hasText: /Stopped|Interrupted/ }).getByRole("button", { name: "Continue" });
 
   /** One session's answer was stopped earlier; the other's is running. */
@@ -193,6 +229,8 @@ export function tabChecks({ bench, model, picture }) {
     ["a cut answer is marked, after a reload too, and continues", cut],
     ["several conversations: one runs, one asks, and their tabs say so", sideBySide],
     ["tabs are changed and closed", byKeys],
+    ["Show on the request of another session shows that session", askedElsewhere],
+    ["a session with an unsent prompt is not closed without asking", unsent],
     ["saved sessions are searched, renamed and deleted", listed],
     ["a session is exported as Markdown", exported],
     ["the used tokens are shown", used],

@@ -106,6 +106,22 @@ export function turnChecks({ bench, model, picture, typed }) {
     await box.fill("");
   }
 
+  /** The person types on while a message returns. */
+  async function typesOn() {
+    await model.script([{ text: "Without end" }, { hang: true }]);
+    await bench.say("Go on without end.");
+    await answer("Without end").waitFor();
+    await bench.say("Comes back.");
+    await waiting("Comes back.").waitFor();
+    await box.pressSequentially("Still typ");
+    await box.press("Escape");
+    await shows("Still typ\n\nComes back.");
+    await bench.page.keyboard.type("ing");
+    await shows("Still typing\n\nComes back.");
+    await bench.idle();
+    await box.fill("");
+  }
+
   async function restarts() {
     await model.script([{ text: "On and on" }, { hang: true }]);
     await bench.say("Go on and on.");
@@ -200,6 +216,7 @@ export function turnChecks({ bench, model, picture, typed }) {
     ["a message sent during a turn is queued and runs next", follows],
     ["a message sent with Send Now joins the running turn", joins],
     ["Stop and Edit return queued messages to the input", comesBack],
+    ["a message that returns leaves the cursor where the person types", typesOn],
     ["Restart Server stops the running turn and returns queued messages to the input", restarts],
     ["slash commands are suggested, chosen with the keys, and run", slash],
     ["files, definitions and folders are suggested as mentions and sent", mentions],
