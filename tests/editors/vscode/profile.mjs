@@ -22,6 +22,7 @@ export function profileChecks({ bench, model, settings, start }) {
 
   async function unreceived() {
     const box = bench.chat.locator("textarea");
+    await bench.newSession(); // an earlier one that cannot be loaded would say so in its place
     bench.isWorn = true;
     bench.configure({ ...settings, "tandem.server.path": "/bin/false" });
     await bench.open();
