@@ -165,6 +165,9 @@ function M.test(t, model, setup)
     shows('They run.')
     shows('2 jobs: :Tandem jobs')
     screen:keys('G')
+    t.wait('the second one under the cursor', function() -- a busy machine handles the key later
+      return screen:lua('return vim.api.nvim_get_current_line()') == 'sleep 1000'
+    end)
     matches('three lines below the first', 'tick %d+[^\n]*\n +tick %d+[^\n]*\n +tick %d+')
     t.equal(screen:lua('return vim.api.nvim_get_current_line()'), 'sleep 1000')
     screen:keys('x')
