@@ -383,8 +383,12 @@ end
 ---@param bufnr integer
 local function note_time(bufnr)
   local name, current = api.nvim_buf_get_name(bufnr), vim.fn.undotree(bufnr).seq_cur
-  local time, lines = vim.fn.getftime(name), stored_lines(name)
-  if vim.b[bufnr].tandem_time == time or not lines or vim.fn.mode() ~= 'n' then
+  local time = vim.fn.getftime(name)
+  if vim.b[bufnr].tandem_time == time or time < 0 or vim.fn.mode() ~= 'n' then
+    return
+  end
+  local lines = stored_lines(name)
+  if not lines then
     return
   end
   vim.b[bufnr].tandem_time = time
