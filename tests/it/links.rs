@@ -22,7 +22,7 @@ const LINKS: [&str; 9] = [
 ];
 
 /// Where a link is.
-const PLACES: [&str; 2] = ["link", "folder/link"];
+const PLACES: [&str; 3] = ["link", "folder/link", "folder/../link"];
 
 struct Scene {
     world: World,

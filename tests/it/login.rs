@@ -284,6 +284,8 @@ fn keys_of_providers_with_similar_names_are_kept_apart() {
     for name in ["my.work", "my_work"] {
         let output = dialog(&world, &["login", name], &[KEY, "2"]);
         assert_eq!(output.code, Some(0), "{output:?}");
+        let answer = finish(&mut tandem(&world, &["run", "hi"]));
+        assert_eq!(answer.stdout, "ready\n", "{name}: {}", answer.stderr);
     }
     assert_eq!(with_the_key(&world.home()).len(), 2);
     let output = finish(&mut tandem(&world, &["logout", "my.work"]));

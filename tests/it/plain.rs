@@ -810,6 +810,7 @@ fn only_requested_kinds_of_actions_are_returned() {
     assert_eq!(ask(json!(["quickfix", "refactor"])), 4);
     assert_eq!(ask(json!(["ref"])), 0, "not the beginning of a word");
     assert_eq!(ask(json!([])), 4);
+    assert_eq!(ask(json!([""])), 4, "the kind of all kinds");
 }
 
 #[test]

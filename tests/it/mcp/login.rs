@@ -7,12 +7,15 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::{add, call, prompt, results};
-use crate::driver::{Client, World, until};
+use crate::driver::{Client, World, choose, until};
 use crate::loopback::{self, Request};
 
 /// A token, and the refresh token for it.
 const TOKEN: &str = "token-CANARY-0123456789";
 const RENEWAL: &str = "renewal-CANARY-0123456789";
+
+/// Where a server redirects whose tokens have to be renewed before each request.
+const SOON: &str = "soon";
 
 /// What a server and its authorization server received: the path and the credentials.
 type Asked = Arc<Mutex<Vec<(String, String)>>>;
@@ -57,7 +60,7 @@ fn serve(elsewhere: String) -> (String, Asked) {
             "/token" => loopback::document(
                 stream,
                 200,
-                &json!({ "access_token": TOKEN, "token_type": "Bearer", "refresh_token": RENEWAL, "expires_in": u64::MAX }),
+                &json!({ "access_token": TOKEN, "token_type": "Bearer", "refresh_token": RENEWAL, "expires_in": if elsewhere == SOON { 0 } else { u64::MAX } }),
             ),
             _ => loopback::answer(stream, 404, "", ""),
         }
@@ -449,4 +452,26 @@ fn a_login_in_one_place_holds_in_all() {
             );
         }
     }
+}
+
+#[test]
+fn a_login_that_cannot_be_stored_lasts_for_its_session() {
+    let repeat = || call("web__repeat", json!({}));
+    let done = json!([{ "text": "done" }]);
+    let world = World::new(json!([repeat(), repeat(), done]));
+    let (url, _) = serve(SOON.to_owned());
+    add(&world, &format!("[mcp.web]\nurl = {url:?}\n"));
+    let vault = world.path().join(".home/state/mcp/logins.json/taken");
+    std::fs::create_dir_all(vault).unwrap();
+    let (mut client, session) = start(&world);
+    let id = client.prompt(&session, "go");
+    let (page, _) = page(&mut client);
+    assert!(visit(&come_back(&page, &[])).contains("200"));
+    client.next("elicitation/complete");
+    for _call in 0..2 {
+        let question = client.next("session/request_permission");
+        choose(&mut client, &question, "allow_once");
+    }
+    client.answer(id);
+    assert_eq!(results(&world), ["you sent Bearer [secret]"; 2]);
 }
