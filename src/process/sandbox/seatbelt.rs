@@ -1,5 +1,6 @@
 //! `sandbox-exec` of macOS, with a textual profile. Implemented from Apple's documentation, not yet tested on a Mac.
 
+use std::collections::BTreeSet;
 #[cfg(target_os = "macos")]
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -64,14 +65,16 @@ pub(super) fn held(confined: &Confined<'_>, argv: Vec<OsString>) -> Vec<OsString
 /// The rules; for a path with several rules the last one applies.
 pub(super) fn profile(confined: &Confined<'_>) -> String {
     let mut profile = BASE.to_owned();
-    let mut rule = |what: &str, place: &Path| {
+    let mut add = |what: &str, filter: &str, place: &Path| {
         let place = place
             .display()
             .to_string()
             .replace('\\', "\\\\")
             .replace('"', "\\\"");
-        write!(profile, "({what} (subpath \"{place}\"))").expect("writing to a string cannot fail");
+        write!(profile, "({what} ({filter} \"{place}\"))")
+            .expect("writing to a string cannot fail");
     };
+    let mut rule = |what: &str, place: &Path| add(what, "subpath", place);
     for place in &confined.places.system {
         rule("allow file-read*", place);
     }
@@ -96,6 +99,12 @@ pub(super) fn profile(confined: &Confined<'_>) -> String {
     }
     for place in confined.hidden.iter().chain(&confined.places.secrets) {
         rule("deny file-read* file-write*", place);
+    }
+    // A rule is about a path: in a folder that was moved, what is protected could be changed, and moved back.
+    let protected = confined.pins.fixed.iter().chain(&confined.pins.read_only);
+    let fixed: BTreeSet<&Path> = protected.flat_map(|place| place.ancestors()).collect();
+    for place in fixed {
+        add("deny file-write-unlink", "literal", place);
     }
     profile.push_str(if confined.network { NETWORK } else { LOCAL });
     let more: &[&str] = if confined.network {
@@ -125,6 +134,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = Arc::new(Root::open(folder.path()).unwrap());
         let pins = Pins {
+            fixed: vec![root.real().join("sub/.git")],
             read_only: vec![root.real().join(".git/hooks")],
             ..Pins::default()
         };
@@ -157,6 +167,11 @@ mod tests {
                 "(deny file-write* (subpath \"{real}/.git/hooks\"))"
             ))
         );
+        for fixed in [".git", "sub", "sub/.git"] {
+            at(&format!(
+                "(deny file-write-unlink (literal \"{real}/{fixed}\"))"
+            ));
+        }
         at("(deny file-read* file-write* (subpath \"/home/me/\\\"state\"))");
         at("(allow network-outbound (remote ip \"localhost:*\"))");
         at("(allow mach-lookup (global-name \"com.apple.logd\"))");

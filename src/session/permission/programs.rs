@@ -435,8 +435,43 @@ pub(super) fn goes_anywhere(words: &[Word]) -> bool {
 
 /// Whether [`wipes`] knows the program.
 pub(super) fn may_wipe(program: &str) -> bool {
-    lists("mv rimraf rm srm trash trash-put", &name(program))
+    lists("find mv rimraf rm srm trash trash-put", &name(program))
 }
+
+/// The words that a shell makes of one with braces, up to about [`SPELLINGS`].
+fn spellings(word: &str) -> Vec<String> {
+    let (mut done, mut left) = (Vec::new(), vec![word.to_owned()]);
+    while let Some(word) = left.pop() {
+        let mut ends = word.match_indices('}');
+        let braces = ends.find_map(|(end, _)| {
+            let (before, inside) = word.get(..end)?.rsplit_once('{')?;
+            let is_list = inside.contains(',');
+            is_list.then_some((before, inside, word.get(end + 1..)?))
+        });
+        match braces {
+            Some((before, inside, after)) if done.len() + left.len() < SPELLINGS => left.extend(
+                inside
+                    .split(',')
+                    .map(|part| format!("{before}{part}{after}")),
+            ),
+            _ => done.push(word),
+        }
+    }
+    done
+}
+
+/// What follows one of these in a path.
+fn below<'a>(path: &'a str, folders: &[&str]) -> Option<&'a str> {
+    let mut rests = folders.iter().filter_map(|it| path.strip_prefix(it));
+    let rest = rests.find(|rest| rest.is_empty() || rest.starts_with('/'))?;
+    Some(rest.trim_start_matches('/'))
+}
+
+/// How many words one with braces may become.
+const SPELLINGS: usize = 64;
+/// How a shell's line may write the current folder, and the home directory.
+const HERE: [&str; 4] = ["$PWD", "${PWD}", "$(pwd)", "`pwd`"];
+const HOME: [&str; 3] = ["~", "$HOME", "${HOME}"];
 
 /// Whether the command, run in one of the folders, removes or moves one of `roots`, or a parent folder of one.
 pub(super) fn wipes(words: &[String], folders: &BTreeSet<PathBuf>, roots: &[PathBuf]) -> bool {
@@ -449,16 +484,42 @@ pub(super) fn wipes(words: &[String], folders: &BTreeSet<PathBuf>, roots: &[Path
     let is_recursive = |word: &String| word == "--recursive" || is_flag(word, &['r', 'R']);
     let is_root = |path: &Path| roots.iter().any(|root| root.starts_with(path));
     let is_git = |path: &Path| path.components().any(|part| part.as_os_str() == ".git");
-    let names = |word: &str, is_wiped: &dyn Fn(&Path) -> bool| {
+    let names_one = |word: &str, is_wiped: &dyn Fn(&Path) -> bool| {
+        if let Some(rest) = below(word, &HOME) {
+            let mut above = roots.iter().flat_map(|root| root.ancestors());
+            return above.any(|path| path.ends_with(rest) && is_wiped(path))
+                || is_wiped(Path::new(rest));
+        }
         // In a folder further down, each further `..` only leads back.
-        let mut meant =
-            std::iter::successors(Some(Path::new(word)), |path| path.strip_prefix("..").ok());
+        let path = Path::new(below(word, &HERE).unwrap_or(word));
+        let mut meant = std::iter::successors(Some(path), |path| path.strip_prefix("..").ok());
         meant.any(|path| folders.iter().any(|it| is_wiped(&tidy(&it.join(path)))))
+    };
+    let names = |word: &str, is_wiped: &dyn Fn(&Path) -> bool| {
+        let spellings = spellings(word);
+        spellings.len() > SPELLINGS || spellings.iter().any(|it| names_one(it, is_wiped))
     };
     match name(program).as_str() {
         program @ ("rm" | "srm" | "rimraf" | "trash" | "trash-put") => {
             (!program.ends_with("rm") || arguments.iter().any(is_recursive))
                 && arguments
+                    .iter()
+                    .any(|word| names(word, &|path| is_root(path) || is_git(path)))
+        }
+        "find" => {
+            // With a test before it, it removes no more than undo restores.
+            let is_option = |word: &String| {
+                ["-H", "-L", "-P", "-depth"].contains(&word.as_str()) || !word.starts_with('-')
+            };
+            let at = arguments.iter().take_while(|it| is_option(it)).count();
+            let (places, actions) = arguments.split_at(at);
+            let removes = match actions {
+                [action, program, ..] if action.starts_with("-exec") => may_wipe(program),
+                [action, ..] => action == "-delete",
+                [] => false,
+            };
+            removes
+                && places
                     .iter()
                     .any(|word| names(word, &|path| is_root(path) || is_git(path)))
         }

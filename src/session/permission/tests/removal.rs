@@ -16,7 +16,7 @@ const COMMANDS: [&str; 7] = [
 ];
 
 /// Ways to the workspace: what stands before the command, and the workspace as it is named there.
-const WAYS: [(&str, &str); 28] = [
+const WAYS: [(&str, &str); 32] = [
     ("", "../app"),
     ("", "../../src"),
     ("", "/home/me/src/app/"),
@@ -45,6 +45,10 @@ const WAYS: [(&str, &str); 28] = [
     ("env -C .. ", "app"),
     ("env -C.. ", "app"),
     ("env --chdir=.. ", "app"),
+    ("", "$PWD"),
+    ("cd .. && ", "$PWD/app"),
+    ("", "~/src/app"),
+    ("", "$HOME"),
 ];
 
 /// What runs a line: `{}` is the line itself, `%` the line as a word, `@` the line as text of another language.
@@ -130,6 +134,20 @@ fn removing_the_workspace_requires_approval_however_it_is_spelled() {
         "printf 'cd ..\\nrm -rf app\\n' | sh",
         "cd /srv/other && rm -rf .",
         "sh -c 'rm -rf .git'",
+        "rm -rf ../{app,x}",
+        "rm -rf {x,{../app,y}}",
+        "mv ../{x,{y,app}} /tmp",
+        "rm -rf {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}",
+        "rm -rf \"$PWD\"",
+        "rm -rf \"${PWD}/\"",
+        "rm -rf \"$(pwd)\"",
+        "rm -rf \"$HOME\"/src",
+        "rm -rf ~/src/app/.git",
+        "find ../app -delete",
+        "find ../app -depth -delete",
+        "find -L .. -exec rm -rf {} +",
+        "find \"$PWD\" -delete",
+        "cd .. && find app -delete",
     ] {
         missed.extend((!is_cautious(line)).then(|| line.to_owned()));
     }
