@@ -10,7 +10,7 @@
 //! may be an example: it runs only if a person approves it, and otherwise the model has to send it alone.
 
 mod beginning;
-mod elements;
+pub(super) mod elements;
 mod forms;
 mod json;
 mod python;

@@ -6,8 +6,11 @@ use super::{Failure, Finish, fault};
 /// The longest part of an unknown word that is shown, in characters.
 const LONGEST: usize = 60;
 
-/// Stems of words for a full context window: the conversation must get shorter before it can go on.
-const WINDOW: &str = "context window prompt";
+/// Stems of words for what the model reads.
+const READ: &str = "context prompt input";
+
+/// Stems that say it is too much: not one of a word such as `prompt_blocked` or `context_canceled`.
+const TOO_MUCH: &str = "long length large limit token size full overflow exceed";
 
 /// What a word means, given the word, and its stems.
 type Rule = (fn(String) -> Finish, &'static str);
@@ -50,7 +53,8 @@ pub(super) fn read(word: &str) -> Result<Finish, Failure> {
         let mut stems = stems.split(' ');
         stems.any(|stem| parts.iter().any(|part| part.starts_with(stem)))
     };
-    if has(WINDOW) {
+    // The conversation must get shorter before it can go on. (Go's own error for a time limit exceeds one, too.)
+    if has("window") || has(READ) && has(TOO_MUCH) && !has("deadline") {
         return Err(fault::window_full());
     }
     let word = word.chars().take(LONGEST).collect();
@@ -86,7 +90,7 @@ mod tests {
     const WORDS: [(&str, &str); 10] = [
         (
             "window",
-            "context_length_exceeded context_window_exceeded model_context_window_exceeded prompt_too_long",
+            "context_length_exceeded context_window_exceeded model_context_window_exceeded prompt_too_long max_input_tokens context_overflow",
         ),
         (
             "malformed",
@@ -94,12 +98,14 @@ mod tests {
         ),
         (
             "filter",
-            "content_filter content_filtered safety image_safety sensitive guardrail_intervened recitation blocklist prohibited_content spii error_toxic",
+            "content_filter content_filtered safety image_safety sensitive guardrail_intervened recitation blocklist prohibited_content spii error_toxic \
+             prompt_blocked",
         ),
         ("refusal", "refusal refused"),
         (
             "broken",
-            "error network_error insufficient_system_resource abort aborted cancelled user_cancel timeout server_error overloaded resource_exhausted failed",
+            "error network_error insufficient_system_resource abort aborted cancelled user_cancel timeout server_error overloaded resource_exhausted failed \
+             context_canceled context_deadline_exceeded",
         ),
         (
             "length",

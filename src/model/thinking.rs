@@ -249,6 +249,10 @@ fn messages(endpoint: &Endpoint) -> Value {
             let budget = wanted.min(half);
             budgeted(budget, limit(most.min(budget + ROOM)))
         }
+        // Others think by default.
+        _ if endpoint.effort.as_deref() == Some("none") => {
+            json!({ "max_tokens": limit(ROOM), "thinking": { "type": "disabled" } })
+        }
         _ => {
             let budget = chosen_budget(endpoint, 0);
             budgeted(budget, limit(ROOM + budget))
@@ -314,5 +318,16 @@ mod tests {
             Some("enabled"),
         );
         check("xai", Api::Chat, "grok-4.3", None);
+    }
+
+    #[test]
+    fn a_model_that_thinks_by_default_can_be_told_not_to() {
+        for (provider, model) in [("deepseek", "deepseek-v4-pro"), ("proxy", "qwen3.7-max")] {
+            let endpoint = Endpoint {
+                effort: Some("none".to_owned()),
+                ..Endpoint::new(provider, Api::Messages, "", model)
+            };
+            assert_eq!(endpoint.effort_sent().as_deref(), Some("disabled"));
+        }
     }
 }

@@ -371,8 +371,8 @@ async fn local(settings: &Settings, why: Failure) -> Result<Provider, Failure> {
             },
             ..Endpoint::new(server.name, Api::Chat, "", &model.id)
         });
+        // Its window is asked for before the first request, and warned of if it is small: nobody configured it.
         return Ok(Provider::http(Endpoint {
-            context_window: endpoint.context_window.or(model.context_window),
             base_url: server.base_url,
             ..endpoint
         }));

@@ -24,8 +24,8 @@ const READ = 'Read note.txt with the tool read_file and tell me what it says.';
 const log = openSync(path.join(process.env.TANDEM_TEST_OUT ?? tmpdir(), 'llama-server.log'), 'w');
 
 // Runs a server with this model file and these flags during `use`.
-async function serving(model, flags, use) {
-  const port = await freePort();
+async function serving(model, flags, use, chosen) {
+  const port = chosen ?? await freePort();
   // The smoke test runs beside other tests, where several threads would wait at each barrier for the one without a core.
   const threads = String(isSmoke ? 1 : availableParallelism());
   const server = spawn(program, [
@@ -258,6 +258,17 @@ await serving('smol.gguf', ['--ctx-size', '4096'], async ({ url }) => {
     assert.ok(compactions > 0, 'the window was never full');
   }));
 });
+
+// The address at which tandem looks for llama.cpp has to be free.
+await serving('smol.gguf', ['--ctx-size', '4096'], () => test('smol: a server is found without configuration, and its small window is told', () => (
+  withFolder(async (folder) => {
+    await mkdir(path.join(folder, '.home'));
+    const heard = await run(folder, { TANDEM_MODEL: undefined, TANDEM_API_KEY: undefined }, 'What is two and two?');
+    honest(heard);
+    assert.match(heard.of('turn_start')[0].model, /^llamacpp\//);
+    assert.equal(heard.of('turn_start')[0].context_window, 4096);
+    assert.match(notices(heard), /context window of only 4096/);
+  }))), '8080');
 
 // --- Qwen2.5-Coder-1.5B: calls tools, with the template in its file and with Qwen3-Coder's
 

@@ -95,8 +95,23 @@ pub(super) fn reason(end: &End, is_empty: bool, unusable: Option<String>) -> Opt
     }
 }
 
-/// Whether a text has no words: blanks, invisible characters and dots.
+/// Whether a text has no words of its own: blanks, invisible characters and dots, or a result in the tags that chat
+/// templates put around it, which the model only repeats.
 pub(super) fn says_nothing(text: &str) -> bool {
+    let tagged = text
+        .trim()
+        .strip_prefix('<')
+        .and_then(|it| it.split_once('>'));
+    let is_result = tagged.is_some_and(|(name, rest)| {
+        let has = |words: [&str; 2]| words.iter().any(|word| name.contains(word));
+        let result = rest.strip_suffix(&format!("</{name}>"));
+        has(["tool", "function"])
+            && has(["response", "result"])
+            && result.is_some_and(|result| !result.contains(&format!("</{name}>")))
+    });
+    if is_result {
+        return true;
+    }
     let invisible = |c: char| matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}');
     text.chars()
         .all(|c| c.is_whitespace() || matches!(c, '.' | '…') || invisible(c))
@@ -108,7 +123,7 @@ impl fmt::Display for Reason {
         match self {
             Self::Empty => write!(
                 f,
-                "Your answer was empty. Call a tool, or give the final answer in words."
+                "Your answer was empty, or only a tool's result. Call a tool, or give the final answer in words."
             ),
             Self::Malformed => {
                 write!(

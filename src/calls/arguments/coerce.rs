@@ -1,8 +1,11 @@
 //! Converts arguments whose meaning is certain to what a schema requires. Pure.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::super::names::squash;
+use super::super::text::elements;
 use super::foreign::{self, find_word, means, meant_by};
 use super::leaks;
 use crate::text::{Fields, repair};
@@ -90,6 +93,7 @@ fn coerce_array(value: &mut Value, schema: &Value) {
     let Some(items) = schema.get("items") else {
         return;
     };
+    from_elements(value, items);
     if is_step(items)
         && let Some(steps) = value.as_str().and_then(foreign::steps)
     {
@@ -99,8 +103,28 @@ fn coerce_array(value: &mut Value, schema: &Value) {
         *value = Value::Array(vec![value.take()]);
     }
     for item in value.as_array_mut().into_iter().flatten() {
+        from_elements(item, items);
         as_step(item, items);
         coerce(item, items);
+    }
+}
+
+/// Objects that were written as elements: the members of one (`<content>a</content><status>done</status>`), or several,
+/// each in an element that is no member.
+fn from_elements(value: &mut Value, schema: &Value) {
+    let Some(Value::Object(properties)) = schema.get("properties") else {
+        return;
+    };
+    let Some(elements) = value.as_str().and_then(elements::all) else {
+        return;
+    };
+    let is_member = |name: &str| meant_by(name, properties).is_some();
+    let named = elements.iter().map(|(name, _)| *name);
+    let names: BTreeSet<&str> = named.clone().collect();
+    if names.len() == 1 && !named.clone().any(is_member) {
+        *value = elements.into_iter().map(|(_, item)| item).collect();
+    } else if names.len() == elements.len() && named.clone().any(is_member) {
+        *value = elements.into_iter().collect();
     }
 }
 

@@ -34,7 +34,10 @@ pub(super) fn is_argument(name: &str) -> bool {
 /// The one of `ours` that a name without separators means, and the word that says so.
 fn meant<'a>(name: &str, ours: impl Iterator<Item = &'a str>) -> Option<(&'a str, &'static str)> {
     let ours: Vec<&str> = ours.collect();
-    if let Some(same) = ours.iter().find(|it| squash(it) == name) {
+    // An element of a list has its name in the singular.
+    let stem = name.strip_suffix('y').map(|stem| format!("{stem}ies"));
+    let is_same = |it: &&&str| squash(it) == name || stem == Some(squash(it));
+    if let Some(same) = ours.iter().find(is_same) {
         return Some((same, ""));
     }
     let named = |name: &str| {

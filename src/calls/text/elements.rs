@@ -79,9 +79,14 @@ pub(super) fn function<'a>(name: &str, text: &'a str) -> Found<'a> {
     let mut arguments = Fields::new();
     while let Some((key, value, after)) = argument(rest) {
         let key = key.trim().trim_matches(['"', '\'']).to_owned();
-        // A repeated key: these are lines of prose that look like arguments.
-        let is_again = arguments.insert(key, value).is_some() && !rest.starts_with('<');
-        (!is_again).then_some(())?;
+        let before = arguments.insert(key.clone(), value);
+        // A repeated key: these are lines of prose that look like arguments, or items of a list.
+        (before.is_none() || rest.starts_with('<')).then_some(())?;
+        if let Some(before) = before
+            && let Some(value) = arguments.get_mut(&key)
+        {
+            listed(before, value);
+        }
         rest = after.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
     }
     let rest = closed(rest);
@@ -92,6 +97,20 @@ pub(super) fn function<'a>(name: &str, text: &'a str) -> Found<'a> {
         ..TextCall::new(name.to_owned(), arguments)
     };
     Some((vec![call], rest))
+}
+
+/// Puts a value that has elements of its own behind an earlier one of the same name. Of other values, the last one counts.
+fn listed(before: Value, value: &mut Value) {
+    let has_elements = |value: &Value| value.as_str().is_some_and(|text| all(text).is_some());
+    let last = value.take();
+    *value = match before {
+        Value::Array(mut items) => {
+            items.push(last);
+            items.into()
+        }
+        before if has_elements(&before) && has_elements(&last) => vec![before, last].into(),
+        _ => last,
+    };
 }
 
 /// The text after the brackets and tags that may end arguments.
@@ -198,6 +217,17 @@ fn element(text: &str) -> Option<(&str, &str, &str)> {
         .filter(|(key, _)| is_word(key))?;
     let (value, rest) = rest.split_once(&format!("</{key}>"))?;
     Some((key, value, rest))
+}
+
+/// The elements that a text consists of; `None` if it has anything else.
+pub(in crate::calls) fn all(text: &str) -> Option<Vec<(&str, &str)>> {
+    let mut elements = Vec::new();
+    let mut rest = text.trim();
+    while let Some((key, value, after)) = element(rest) {
+        elements.push((key, unpadded(value)));
+        rest = after.trim_start();
+    }
+    (rest.is_empty() && !elements.is_empty()).then_some(elements)
 }
 
 /// `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`. The beginning of a key may be missing or be another one, and

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::model::body::{self, join};
 use crate::model::family::Family;
+use crate::model::host::Echo;
 use crate::model::{
     AssistantMessage, Endpoint, Image, Instructions, Message, Part, ToolCall, ToolResult, ToolSpec,
     thinking,
@@ -117,6 +118,19 @@ fn assistant(endpoint: &Endpoint, message: &AssistantMessage) -> Vec<Value> {
         );
     }
     content.extend(calls.into_iter().flatten().map(call));
+    let thinks = endpoint.echo() == Echo::Always && endpoint.effort.as_deref() != Some("none");
+    let is_thought = |block: &Value| {
+        block["type"]
+            .as_str()
+            .is_some_and(|kind| kind.ends_with("thinking"))
+    };
+    if thinks && !message.calls.is_empty() && !content.iter().any(is_thought) {
+        // Calls without a thought are refused, even those of another model.
+        content.insert(
+            0,
+            json!({ "type": "thinking", "thinking": "", "signature": "" }),
+        );
+    }
     content
 }
 

@@ -230,6 +230,50 @@ fn messages() {
 }
 
 #[test]
+fn calls_have_a_thought_where_the_server_demands_one() {
+    let own = json!({ "type": "thinking", "thinking": "hm", "signature": "s" });
+    let thoughts = |author: &str, provider: &str, model: &str, effort: Option<&str>| {
+        let answer = AssistantMessage {
+            calls: vec![call("a", Arguments::Object(Map::new()))],
+            reasoning: vec![item(Api::Messages, author, own.clone())],
+            ..AssistantMessage::default()
+        };
+        let endpoint = Endpoint {
+            effort: effort.map(str::to_owned),
+            ..Endpoint::new(provider, Api::Messages, "", model)
+        };
+        let provider = Provider::http(endpoint);
+        let body = body::close(
+            &provider.preamble(&instructions()),
+            &[provider.encode(&Message::Assistant(answer))],
+            b"]}",
+        );
+        let mut body: Value = serde_json::from_slice(&body).unwrap();
+        let Value::Array(mut blocks) = body["messages"][0]["content"].take() else {
+            panic!("{body}")
+        };
+        blocks.retain(|block| block["type"] == "thinking");
+        blocks
+    };
+    let empty = json!({ "type": "thinking", "thinking": "", "signature": "" });
+    for (provider, model) in [
+        ("deepseek", "deepseek-v4-pro"),
+        ("proxy", "deepseek-v4-pro"),
+        ("kimi-coding", "kimi-k2.6"),
+    ] {
+        assert_eq!(thoughts(model, provider, model, None), vec![own.clone()]);
+        assert_eq!(
+            thoughts("other", provider, model, None),
+            vec![empty.clone()]
+        );
+        assert!(thoughts("other", provider, model, Some("none")).is_empty());
+    }
+    for (provider, model) in [("anthropic", "claude-sonnet-5-5"), ("proxy", "qwen3-coder")] {
+        assert!(thoughts("other", provider, model, None).is_empty());
+    }
+}
+
+#[test]
 fn only_models_whose_version_is_known_get_cache_breakpoints() {
     for (model, expected) in [("gpt-6-sol", true), ("gpt-prod", false)] {
         let provider = Provider::http(Endpoint::new("azure", Api::Responses, "", model));
