@@ -33,7 +33,7 @@ pub use language::Operation;
 pub use limits::{Allowance, Bounds, Limits};
 pub use lock::lock;
 pub use model::{Effort, ErrorCode, Failure, Usage, without_date};
-pub use programs::{distrust_programs_in, find_program, find_program_in};
+pub use programs::{distrust_programs_in, find_program, find_program_in, outside_workspaces};
 pub use prompt::{Attachment, Focus, Prompt};
 pub use stored::{Charset, Stored};
 pub use style::{Color, Style, Styled, Weight};

@@ -9,7 +9,7 @@ use etcetera::BaseStrategy as _;
 
 use crate::domain::Proxy;
 use crate::text::lists;
-use crate::text::redact::{Redactor, is_secret};
+use crate::text::redact::{Redactor, is_secret, password_in};
 
 /// Additional variables for programs that the person configured: more locations, on all systems.
 const HARMLESS: &str = "
@@ -147,13 +147,13 @@ impl Environment {
         self.0.secrets.clone()
     }
 
-    /// The values of variables whose names look like secrets.
+    /// The values of variables whose names look like secrets, and the passwords in URLs.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
-        self.0
-            .variables
-            .iter()
-            .filter(|(name, _)| is_secret(name))
-            .map(|(_, value)| value.as_str())
+        let variables = self.0.variables.iter();
+        variables.filter_map(|(name, value)| {
+            let secret = is_secret(name).then_some(value.as_str());
+            secret.or_else(|| password_in(value))
+        })
     }
 
     /// The proxy for a URL of this scheme, from the conventional variables.

@@ -56,6 +56,7 @@ impl Layer {
             place: position.at(error.span().map_or(0, |span| span.start)),
             key: String::new(),
             message: error.message().to_owned(),
+            hides_restrictions: true,
         }));
         let mut places = BTreeMap::new();
         let tree = table_to_json(table.get_ref(), &mut Vec::new(), &mut |path, offset| {
@@ -78,8 +79,18 @@ impl Layer {
 
     /// Reports a mistake at `path` and removes the value.
     pub fn reject(&mut self, path: &[String], message: String, problems: &mut Vec<Problem>) {
+        let place = self.place(path).clone();
         problems.push(Problem {
-            place: self.place(path).clone(),
+            hides_restrictions: match path {
+                [] => matches!(place, Place::File { .. }),
+                [section, list, ..] if section == "permissions" => list != "allow",
+                [way @ .., key] => {
+                    let mut way = way.iter().chain([key]);
+                    let value = way.try_fold(&self.tree, |node, key| node.get(key));
+                    restricts(key, value.unwrap_or(&Value::Null))
+                }
+            },
+            place,
             key: edit::dotted(path),
             message,
         });
@@ -101,6 +112,13 @@ impl Layer {
         }
         self
     }
+}
+
+/// Whether what could not be read may be rules that restrict: it or something in it has almost their name.
+fn restricts(key: &str, value: &Value) -> bool {
+    let mut inside = value.as_object().into_iter().flatten();
+    nearest(key, ["permissions", "ask", "deny"]).is_some()
+        || inside.any(|(key, value)| restricts(key, value))
 }
 
 /// Whether any of an editor's settings is an option of tandem's, though maybe with a wrong value.

@@ -57,16 +57,9 @@ pub struct Problem {
     pub key: String,
     /// The problem and its fix.
     pub message: String,
-}
-
-impl Problem {
     /// Whether rules that restrict may be missing because of it. Until it is corrected, every call requires approval.
-    pub(super) fn hides_restrictions(&self) -> bool {
-        match self.key.as_str() {
-            "" => matches!(self.place, Place::File { .. }),
-            key => key.starts_with("permissions") && !key.starts_with("permissions.allow"),
-        }
-    }
+    #[serde(skip)]
+    pub hides_restrictions: bool,
 }
 
 impl fmt::Display for Problem {
@@ -75,6 +68,7 @@ impl fmt::Display for Problem {
             place,
             key,
             message,
+            ..
         } = self;
         let text = if key.is_empty() {
             format!("{place}: {message}")

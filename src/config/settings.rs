@@ -178,10 +178,15 @@ impl Settings {
             merged.lay(&layer);
         }
         let editor = sources.editor.cloned().unwrap_or_else(|| json!({}));
+        let mut editor = Layer::new(editor, Place::Editor);
+        if editor.tree.get("log").is_some() {
+            let message = "the log begins before an editor sends its settings; set `log` in config.toml, or TANDEM_LOG";
+            editor.reject(&["log".to_owned()], message.to_owned(), &mut problems);
+        }
         let flags = json!({"model": sources.flags.model, "mode": sources.flags.mode});
         for layer in [
             environment_layer(environment),
-            Layer::new(editor, Place::Editor),
+            editor,
             Layer::new(flags, Place::Flag),
         ] {
             merged.lay(&layer.checked(&mut problems));
@@ -219,6 +224,7 @@ impl Settings {
                 place: merged.place(&path),
                 key: dotted(&path),
                 message: why.message,
+                hides_restrictions: false,
             });
         };
         let completion = choice.completion().unwrap_or_else(|why| {
@@ -244,6 +250,7 @@ impl Settings {
                         place: merged.place(&path),
                         key: dotted(&path),
                         message: message.to_owned(),
+                        hides_restrictions: false,
                     });
                     None
                 }
@@ -257,7 +264,7 @@ impl Settings {
             explore: explore(&options.explore),
             mode: options.mode.unwrap_or_default(),
             widest_mode: Mode::Auto,
-            lacks_restrictions: problems.iter().any(Problem::hides_restrictions),
+            lacks_restrictions: problems.iter().any(|problem| problem.hides_restrictions),
             limits: limits(&options.limits),
             finish: finish(&options.finish),
             command_timeout: seconds(options.limits.command_timeout),
@@ -282,7 +289,7 @@ impl Settings {
         let managed = self.environment.managed_file();
         let is_managed =
             matches!(&problem.place, Place::File { file, .. } if Some(file.as_path()) == managed);
-        problem.hides_restrictions() || (is_managed && self.lacks_restrictions)
+        problem.hides_restrictions || (is_managed && self.lacks_restrictions)
     }
 
     /// Whether no source names a model, so that one of a local server may be used.

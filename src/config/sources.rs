@@ -117,6 +117,7 @@ pub(super) fn read_file(path: &Path, most: u64, problems: &mut Vec<Problem>) -> 
             place,
             key: String::new(),
             message: format!("cannot be read: {error}"),
+            hides_restrictions: true,
         });
         String::new()
     });

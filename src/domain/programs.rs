@@ -11,25 +11,36 @@ use super::lock;
 /// The workspace folders that were opened, without symlinks.
 static WORKSPACES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// From now on, [`find_program`] finds nothing in this folder, which is named without symlinks.
+/// From now on, [`find_program`] finds nothing in this folder.
 pub fn distrust_programs_in(workspace: &Path) {
     // With the system in the workspace, commands are not sandboxed, and there are no programs elsewhere.
-    if !Path::new("/usr").starts_with(workspace) {
-        lock(&WORKSPACES).insert(workspace.to_owned());
+    if let Ok(real) = workspace.canonicalize()
+        && !Path::new("/usr").starts_with(&real)
+    {
+        lock(&WORKSPACES).insert(real);
     }
+}
+
+fn is_outside(path: &Path) -> bool {
+    path.canonicalize().is_ok_and(|real| {
+        let workspaces = lock(&WORKSPACES);
+        !workspaces.iter().any(|folder| real.starts_with(folder))
+    })
+}
+
+/// The search `path` without what is relative or in a workspace, for programs that look for others there.
+pub fn outside_workspaces(path: &str) -> String {
+    let folders = std::env::split_paths(path);
+    let outside = folders.filter(|folder| folder.is_absolute() && is_outside(folder));
+    let joined = std::env::join_paths(outside).ok();
+    joined
+        .and_then(|path| path.into_string().ok())
+        .unwrap_or_default()
 }
 
 /// The program with this name: the first in the search `path` that is outside all workspaces.
 pub fn find_program_in(path: &OsStr, name: &str) -> Option<PathBuf> {
     let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-    let is_outside = |program: &Path| {
-        let is_in = |real: &Path| {
-            lock(&WORKSPACES)
-                .iter()
-                .any(|folder| real.starts_with(folder))
-        };
-        program.canonicalize().is_ok_and(|real| !is_in(&real))
-    };
     std::env::split_paths(path)
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(&name))

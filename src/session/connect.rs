@@ -9,7 +9,7 @@ use super::permission::{Policy, Rule, exact_rules};
 use super::{SessionId, store};
 use crate::changes::images;
 use crate::config::{self, McpServer, Mode, Problem, Settings};
-use crate::domain::{Failure, Limits};
+use crate::domain::{Failure, Limits, distrust_programs_in, outside_workspaces};
 use crate::model::{Api, Effort, Endpoint, ErrorCode, Key, Known, ModelInfo, Provider, TimeLimits};
 use crate::process::{Dialect, Surroundings};
 use crate::tools::{self, Editing, Redactor, Tool, mcp};
@@ -186,12 +186,21 @@ pub fn mcp_servers(
     secrets: &Redactor,
     editor: &Arc<dyn Editor>,
 ) -> Vec<mcp::Server> {
+    for root in roots {
+        distrust_programs_in(root);
+    }
     let state = settings.state_dir.as_deref();
     let vault = mcp::Vault::new(state, settings.has_keyring());
     let environment = settings.environment();
-    let inherited = environment.harmless();
     let home = environment.home().filter(|home| home.is_dir());
     let home = home.unwrap_or(Path::new("/"));
+    let mut inherited = environment.harmless();
+    // A workspace that is the home directory has the person's own programs, too.
+    if let Some(path) = inherited.get_mut("PATH")
+        && !roots.iter().any(|root| home.starts_with(root))
+    {
+        *path = outside_workspaces(path);
+    }
     let way = |name: &str, server: &McpServer| match server {
         McpServer::Command { command, env, cwd } => {
             let mut environment = inherited.clone();
@@ -261,6 +270,7 @@ pub fn rule_problems(settings: &Settings) -> Vec<Problem> {
                 place: place(),
                 key: format!("permissions.{list}"),
                 message,
+                hides_restrictions: list != "allow",
             }));
         }
     }

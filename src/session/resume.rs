@@ -97,6 +97,7 @@ impl Actor {
     /// Opens the journal; that of a fork is a copy of the original's.
     async fn open_journal(&mut self) -> Result<Kept, StoreError> {
         let state = &self.models.settings.state_dir;
+        let mut copied = None;
         if let (Some(original), Some(state)) = (self.original.take(), state) {
             let mut folders = Vec::new();
             for root in self.workspace.roots() {
@@ -104,7 +105,13 @@ impl Actor {
             }
             let sessions = Sessions::new(state);
             sessions.fork(&original, &self.id, folders).await?;
+            copied = Some(sessions);
         }
-        self.conversation.journal.open().await
+        let opened = self.conversation.journal.open().await;
+        if let (Err(_), Some(sessions)) = (&opened, copied) {
+            // A copy that cannot be continued is of no use in the list.
+            let _still_listed = sessions.remove(&self.id).await;
+        }
+        opened
     }
 }

@@ -133,11 +133,14 @@ pub(super) fn understand(mut prompt: Prompt, commands: &Commands) -> Work {
 
 /// The work of a prompt on a copy of the workspace, which may itself be a command for the model.
 fn tried(words: String, mut prompt: Prompt, commands: &Commands) -> Work {
-    prompt.parts[0] = Attachment::Text(words);
-    match understand(prompt, commands) {
-        Work::Prompt(prompt) | Work::Try(prompt) => Work::Try(prompt),
-        Work::Compact | Work::Local(_) => Work::Local(Local::Say(shadow::USAGE.to_owned())),
+    // It may repeat the word a million times.
+    if words.split_whitespace().next() != Some("/try") {
+        prompt.parts[0] = Attachment::Text(words);
+        if let Work::Prompt(prompt) = understand(prompt, commands) {
+            return Work::Try(prompt);
+        }
     }
+    Work::Local(Local::Say(shadow::USAGE.to_owned()))
 }
 
 impl Commands {

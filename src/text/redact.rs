@@ -131,7 +131,15 @@ pub fn is_secret(name: &str) -> bool {
             || ["AUTH", "PASS", "PAT"].contains(&name.rsplit('_').next().unwrap_or_default()))
 }
 
-/// The secrets in the words of a command or in a URL: after `--api-key`, in `TOKEN=…`, `Authorization: Bearer …` and
+/// The password of a URL `scheme://user:password@host`, as written.
+pub fn password_in(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (_, password) = authority.rsplit_once('@')?.0.split_once(':')?;
+    Some(password)
+}
+
+/// The secrets in the words of a command or in a URL: the password, after `--api-key`, in `TOKEN=…`, `Authorization: Bearer …` and
 /// `?key=…`.
 pub fn secrets_in<'a>(words: impl IntoIterator<Item = &'a String>) -> Vec<&'a str> {
     let is_name = |name: &str| {
@@ -148,6 +156,7 @@ pub fn secrets_in<'a>(words: impl IntoIterator<Item = &'a String>) -> Vec<&'a st
             secrets.push(word.as_str());
         }
         is_announced = word.starts_with('-') && !word.contains('=') && is_secret(word);
+        secrets.extend(password_in(word));
         for part in word.split(['?', '&']) {
             let mut ends = part.match_indices(['=', ':']);
             secrets.extend(ends.find_map(|(end, _)| {

@@ -1180,3 +1180,22 @@ fn a_fork_continues_a_copy_and_leaves_the_original_alone() {
         );
     }
 }
+
+#[test]
+fn a_fork_that_fails_leaves_no_copy() {
+    let world = World::new(json!([[{ "text": "One." }]]));
+    let mut client = client(&world, json!({}));
+    let session = client.session(&world);
+    let id = client.prompt(&session, "first");
+    client.answer(id);
+    let journal = format!(".home/state/sessions/{session}.jsonl");
+    let newer = world
+        .read(&journal)
+        .replacen("\"version\":", "\"version\":9", 1);
+    world.write(&journal, &newer);
+    let place = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
+    let forked = client.call("session/fork", place);
+    assert!(forked["error"].is_object(), "{forked}");
+    let listed = client.call("session/list", json!({}))["result"]["sessions"].clone();
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+}

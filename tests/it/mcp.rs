@@ -1051,3 +1051,32 @@ fn is_gone(process: rustix::process::Pid) -> bool {
     let is_zombie = std::fs::read_to_string(&stat).is_ok_and(|stat| is_zombie(&stat));
     is_zombie || rustix::process::test_kill_process(process).is_err()
 }
+
+#[cfg(unix)]
+#[test]
+fn a_workspace_cannot_supply_the_program_of_a_server() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new(json!([[{ "text": "done" }]]));
+    let outside = tempfile::tempdir().unwrap();
+    let folders = [world.path().join("bin"), outside.path().to_owned()];
+    for folder in &folders {
+        let program = folder.join("docs-server");
+        std::fs::create_dir_all(folder).unwrap();
+        std::fs::write(&program, "#!/bin/sh\n: > \"$0.ran\"\n").unwrap();
+        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o700)).unwrap();
+    }
+    add(&world, "[mcp.docs]\ncommand = [\"docs-server\"]");
+    let system = ["bin".into(), "/usr/bin".into(), "/bin".into()];
+    let path = std::env::join_paths(folders.iter().chain(&system)).unwrap();
+    let environment = [
+        ("TANDEM_MODEL", "scripted"),
+        ("TANDEM_BASE_URL", world.model.base_url()),
+        ("PATH", path.to_str().unwrap()),
+    ];
+    let mut client = world.stranger_on(Transport::Acp, &environment);
+    client.call("initialize", json!({ "protocolVersion": 1 }));
+    let session = client.session(&world);
+    prompt(&mut client, &session);
+    let ran = folders.map(|folder| folder.join("docs-server.ran").exists());
+    assert_eq!(ran, [false, true]);
+}

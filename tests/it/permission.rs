@@ -1014,3 +1014,60 @@ fn a_mistake_in_the_administrators_file_makes_every_call_require_approval() {
     client.respond(&request, json!({ "outcome": { "outcome": "cancelled" } }));
     client.answer(id);
 }
+
+/// Whatever a person meant by it, what looks like restricting rules is not left out silently.
+#[test]
+fn rules_under_a_name_that_tandem_does_not_know_fail_closed() {
+    let check = |config: &str, is_asked: bool| {
+        let world = World::new(json!([[read("r1", "a")], [{ "text": "ok" }]]));
+        world.write("a", "x\n");
+        world.write(".home/config/config.toml", config);
+        let mut client = world.client();
+        let session = client.session(&world);
+        let id = client.prompt(&session, "go");
+        let first = client.find(|message| {
+            message["method"] == "session/request_permission" || message["id"] == id
+        });
+        assert_eq!(first["method"].is_string(), is_asked, "{config}");
+        if is_asked {
+            choose(&mut client, &first, "allow_once");
+        } else {
+            client.seen.push_back(first);
+        }
+        client.answer(id);
+    };
+    for section in [
+        "permision",
+        "Permissions",
+        "rules",
+        "permissions.rules",
+        "tandem.permissions",
+    ] {
+        for list in ["deny", "ask", "denny"] {
+            check(&format!("[{section}]\n{list} = [\"read_file(b)\"]\n"), true);
+        }
+    }
+    check("deny = [\"read_file(b)\"]\n", true);
+    check("[limits]\nask = [\"read_file(b)\"]\n", true);
+    for other in [
+        "modle = \"a/b\"\n",
+        "[future]\nx = 1\n",
+        "[permissions]\nallow = [1]\n",
+    ] {
+        check(other, false);
+    }
+}
+
+#[test]
+fn passwords_in_urls_of_the_environment_are_secrets() {
+    let world = World::new(json!([[read("r1", "notes")], [{ "text": "ok" }]]));
+    world.write("notes", "the password is CANARYPASS-42.\n");
+    let output = crate::program::finish(
+        world
+            .command(&["run", "hi"])
+            .env("DATABASE_URL", "postgres://me:CANARYPASS-42@localhost/db"),
+    );
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let told = told(&world);
+    assert!(told.contains("the password is [secret]."), "{told}");
+}

@@ -1181,3 +1181,113 @@ fn mentions_and_commands_complete_only_in_chat_files() {
         "a plugin completes by itself"
     );
 }
+
+/// Asks for an explanation with a code action, whose chat is closed again; returns its URI and text.
+fn explained(client: &mut Client, code: &str) -> (String, String) {
+    let offered = actions(client, code, 1);
+    let explain = offered[1]["command"]["arguments"].clone();
+    command(client, "tandem.ask", explain);
+    let shown = client.next("window/showDocument");
+    let uri = shown["params"]["uri"].as_str().unwrap().to_owned();
+    let path = url::Url::parse(&uri).unwrap().to_file_path().unwrap();
+    let mut text = std::fs::read_to_string(path).unwrap();
+    client.open(&uri, &text);
+    client.respond(&shown, json!({ "success": true }));
+    edit_until(client, &uri, &mut text, |text| {
+        text.ends_with("It adds.\n\n## You\n\n")
+    });
+    let document = json!({ "textDocument": { "uri": uri } });
+    client.notify("textDocument/didClose", document);
+    (uri, text)
+}
+
+/// Opens a chat with this text and asks on; whether it has continued its session.
+fn is_continued(client: &mut Client, world: &World, (uri, mut text): (String, String)) -> bool {
+    client.open(&uri, &text);
+    text.push_str("And now?\n");
+    type_text(client, &uri, &text);
+    save(client, &uri);
+    edit_until(client, &uri, &mut text, |text| {
+        text.ends_with("Again.\n\n## You\n\n")
+    });
+    let requests = world.rehearsal().requests();
+    let request = requests.last().unwrap().to_string();
+    request.contains("Explain this") && !request.contains("from the chat file")
+}
+
+#[test]
+fn chats_that_code_actions_begin_are_closed_in_time_and_continue() {
+    let mut script = vec![json!([{ "text": "It adds." }]); 10];
+    script.push(json!([{ "text": "Again." }]));
+    let world = World::new(json!(script));
+    let mut client = plain(&world);
+    let code = world.uri("a.rs");
+    client.open(&code, "fn unsaved() {}\n");
+    let chats: Vec<_> = (0..10).map(|_| explained(&mut client, &code)).collect();
+    // Another server can open it only if the first one has closed it.
+    let mut other = plain(&world);
+    assert!(is_continued(&mut other, &world, chats[0].clone()));
+}
+
+#[test]
+fn a_chat_of_a_window_without_a_workspace_continues_after_a_restart() {
+    let world = World::new(json!([[{ "text": "It adds." }], [{ "text": "Again." }]]));
+    let start = || {
+        let mut client = world.stranger();
+        let mut hello = world.handshake(json!({ "workspace": { "applyEdit": true } }));
+        hello["rootUri"] = Value::Null;
+        hello["workspaceFolders"] = Value::Null;
+        client.shake_hands(hello);
+        client
+    };
+    let mut client = start();
+    let code = world.uri("a.rs");
+    world.write("a.rs", "fn saved() {}\n");
+    client.open(&code, "fn saved() {}\n");
+    let chat = explained(&mut client, &code);
+    client.end();
+    assert!(is_continued(&mut start(), &world, chat));
+}
+
+#[test]
+fn hints_follow_a_document_whatever_its_uri_looks_like() {
+    let call = json!({ "call": { "id": "c1", "name": "edit_file", "arguments": { "path": "a.rs", "edits": [{ "old_text": "one", "new_text": "two" }] } } });
+    let world = World::new(json!([[call], [{ "text": "Done." }]]));
+    world.write("a.rs", "one\n");
+    let mut client = plain(&world);
+    let chat = world.uri("notes.tandem.md");
+    let mut text = ask_in_chat(&mut client, &chat, "Change it.\n");
+    edit_until(&mut client, &chat, &mut text, |text| {
+        text.contains("*Allow*")
+    });
+    command(&mut client, "tandem.allow", json!([]));
+    edit_until(&mut client, &chat, &mut text, |text| {
+        text.ends_with("Done.\n\n## You\n\n")
+    });
+    let hints = |client: &mut Client, count: usize| {
+        client.find(|message| {
+            let hints = message["params"]["diagnostics"].as_array();
+            hints.is_some_and(|hints| hints.len() == count)
+        })
+    };
+    let under_review = |message: &Value| {
+        message["params"]["diagnostics"][0]["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("keep, reject"))
+    };
+    client.find(under_review);
+    let code = world.uri("%61.rs");
+    client.open(&code, "two\n");
+    type_text(&mut client, &code, "one\n");
+    hints(&mut client, 0);
+}
+
+#[test]
+fn a_log_level_in_the_editors_settings_is_reported() {
+    let world = World::new(json!([]));
+    let mut client = plain(&world);
+    let settings = json!({ "settings": { "tandem": { "log": "debug" } } });
+    client.notify("workspace/didChangeConfiguration", settings);
+    let shown = client.next("window/showMessage");
+    assert!(shown.to_string().contains("TANDEM_LOG"), "{shown}");
+}

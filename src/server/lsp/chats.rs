@@ -28,6 +28,9 @@ use crate::workspace::native::{file_of, uri_of};
 /// Saves with less time between them belong together.
 const TOGETHER: Duration = Duration::from_millis(150);
 
+/// How many chats are open at a time, if their files need not be: each has MCP servers of its own.
+const OPEN: usize = 8;
+
 /// The conversations of chat files.
 #[derive(Debug, Default)]
 pub(in crate::server) struct Chats {
@@ -49,6 +52,8 @@ pub(in crate::server) struct Chats {
 pub(in crate::server) struct Found {
     id: SessionId,
     uri: String,
+    /// Where it works.
+    folders: Vec<PathBuf>,
     /// Whether the chat file was opened: it continues its session.
     is_open: bool,
 }
@@ -103,26 +108,28 @@ impl Server {
     /// Finds the session that an earlier server began in this chat file or, without a file, the last one in any chat file of
     /// the workspace, so that its changes can be reviewed and undone.
     pub fn find_earlier(&mut self, opened: Option<&str>) {
-        let folder = self
-            .folders_of(opened.unwrap_or_default())
-            .into_iter()
-            .next();
-        let (Some(sessions), Some(folder), false) =
-            (self.sessions(), folder, self.client.speaks_acp)
-        else {
+        // Without a workspace, a chat may be about a file that is elsewhere.
+        let folder = self.client.folders().find(|folder| folder.is_dir());
+        let Some(sessions) = self.sessions() else {
             return;
         };
+        if self.client.speaks_acp || (folder.is_none() && opened.is_none()) {
+            return;
+        }
         let opened = opened.map(str::to_owned);
         self.chats.earlier.spawn(async move {
             let path = opened.as_deref().and_then(file_of);
-            let last = sessions.last_in_chat(&folder, path).await;
+            let last = sessions.last_in_chat(folder.as_deref(), path).await;
             let last = last.inspect_err(|error| tracing::warn!("cannot list sessions: {error}"));
-            let Listed { id, chat, .. } = last.ok()??;
+            let Listed {
+                id, chat, folders, ..
+            } = last.ok()??;
             let is_open = opened.is_some();
             let uri = opened.or_else(|| uri_of(&chat?))?;
             Some(Found {
                 id: id.into(),
                 uri,
+                folders,
                 is_open,
             })
         });
@@ -130,9 +137,15 @@ impl Server {
 
     /// Resumes a session of an earlier server. If another process has it open, the chat file begins a new one.
     pub fn resume_earlier(&mut self, found: Option<Found>) {
-        let Some(Found { id, uri, is_open }) = found else {
+        let Some(found) = found else {
             return;
         };
+        let Found {
+            id,
+            uri,
+            folders,
+            is_open,
+        } = found;
         let sessions = &mut self.chats.sessions;
         if sessions.contains_key(&uri) || sessions.values().any(|open| *open == id) {
             return;
@@ -149,7 +162,7 @@ impl Server {
             return;
         }
         let start = Start::Resume;
-        match self.start_chat(&uri, &uri, (Arc::clone(&id), start)) {
+        match self.start_chat(&uri, folders, (Arc::clone(&id), start)) {
             Ok(conversation) => {
                 conversation.opening = Some(Opening {
                     responder: None,
@@ -315,20 +328,45 @@ impl Server {
         if let Some(id) = self.chats.sessions.get(uri) {
             return Ok(Arc::clone(id));
         }
+        self.close_idle_chats();
         let id = new_id();
-        self.start_chat(uri, about, (Arc::clone(&id), Start::New))?;
+        self.start_chat(uri, self.folders_of(about), (Arc::clone(&id), Start::New))?;
         self.chats.sessions.insert(uri.to_owned(), Arc::clone(&id));
         Ok(id)
+    }
+
+    /// Makes room for another chat: closes the oldest ones whose file is not open and which answer nothing. Opened again,
+    /// the file continues its chat.
+    fn close_idle_chats(&mut self) {
+        while self.chats.sessions.len() >= OPEN {
+            let is_idle = |(uri, id): &(&String, &SessionId)| {
+                let conversation = self.conversations.get(*id);
+                let is_busy =
+                    conversation.is_some_and(|it| it.opening.is_some() || it.prompts.any());
+                self.documents.get(uri).is_none() && !is_busy
+            };
+            let idle = self.chats.sessions.iter().filter(is_idle);
+            let Some((uri, id)) = idle.min_by_key(|(_, id)| *id) else {
+                return;
+            };
+            let (uri, id) = (uri.clone(), Arc::clone(id));
+            self.chats.sessions.remove(&uri);
+            let hints = self.chats.hints();
+            hints.show_hunks(&self.peer, self.client.can, &id, &[]);
+            if let Some(conversation) = self.conversations.remove(&id) {
+                self.closing.spawn(conversation.close());
+            }
+        }
     }
 
     fn start_chat(
         &mut self,
         uri: &str,
-        about: &str,
+        folders: Vec<PathBuf>,
         id: (SessionId, Start),
     ) -> Answer<&mut Conversation> {
         let sources = Sources {
-            folders: self.folders_of(about),
+            folders,
             chat: file_of(uri),
             ..Sources::default()
         };

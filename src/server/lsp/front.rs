@@ -4,6 +4,7 @@
 //! buttons if the client supports them. The first answer counts.
 
 use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -25,7 +26,6 @@ use crate::server::problems::show_message;
 use crate::session::Offered;
 use crate::session::event::{PromptId, PromptState, ReturnReason, State};
 use crate::text::{Range, display, fence};
-use crate::workspace::native::uri_of;
 use crate::workspace::{Document, Documents};
 
 /// How many outputs of tool calls are kept, and up to how many bytes each.
@@ -54,7 +54,7 @@ pub(super) struct ChatFront {
     uri: String,
     turn: Option<Turn>,
     /// The documents that carry a hint, by the id of the call it is for.
-    hints: HashMap<String, String>,
+    hints: HashMap<String, PathBuf>,
     /// The open permission requests as they are written in the file, by call.
     asked: HashMap<String, Asked>,
     /// What the last calls gave back, by their lines in the file.
@@ -271,16 +271,12 @@ impl FrontEnd for ChatFront {
             self.asked.insert(request.call_id.clone(), asked);
             chat = Some(turn.chat.clone()).filter(|_| !turn.unseen);
         }
-        let location = request.preview.locations.first();
-        if let Some(uri) = location.and_then(|location| uri_of(&location.path)) {
-            let line = location
-                .and_then(|location| location.line)
-                .unwrap_or(1)
-                .saturating_sub(1);
+        if let Some(location) = request.preview.locations.first() {
+            let (file, line) = (&location.path, location.line.unwrap_or(1).saturating_sub(1));
             self.connection
                 .hints
-                .show_request(&self.connection.peer, &uri, Some((line, request)));
-            self.hints.insert(request.call_id.clone(), uri);
+                .show_request(&self.connection.peer, file, Some((line, request)));
+            self.hints.insert(request.call_id.clone(), file.clone());
         }
         if self.connection.can.asks {
             return show_request(self.connection.peer.clone(), request, chat);
@@ -301,10 +297,10 @@ impl FrontEnd for ChatFront {
         if let (Some(asked), Some(turn)) = (self.asked.remove(call_id), &self.turn) {
             turn.chat.replace(asked.request(), asked.decided(decision));
         }
-        if let Some(uri) = self.hints.remove(call_id) {
+        if let Some(file) = self.hints.remove(call_id) {
             self.connection
                 .hints
-                .show_request(&self.connection.peer, &uri, None);
+                .show_request(&self.connection.peer, &file, None);
         }
     }
 

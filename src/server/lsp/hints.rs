@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use crate::server::capabilities::Capabilities;
 use crate::server::permission::Request;
 use crate::session::{ReviewedTurn, SessionId};
 use crate::text;
-use crate::workspace::native::uri_of;
+use crate::workspace::native::{file_of, uri_of};
 
 /// The source of our diagnostics.
 pub(super) const SOURCE: &str = "tandem";
@@ -24,17 +25,17 @@ pub(in crate::server) struct Hints(Mutex<Shown>);
 
 #[derive(Debug, Default)]
 struct Shown {
-    /// The open permission request, by document.
-    requests: HashMap<String, Value>,
-    /// What is under review in each session: a document, and the hint.
-    hunks: HashMap<SessionId, Vec<(String, Value)>>,
-    /// Documents that had such a hint: a change can come back after its undo.
-    followed: HashSet<String>,
+    /// The open permission request, by file. Editors may write its URI in another way than we do.
+    requests: HashMap<PathBuf, Value>,
+    /// What is under review in each session: a file, and the hint.
+    hunks: HashMap<SessionId, Vec<(PathBuf, Value)>>,
+    /// Files that had such a hint: a change can come back after its undo.
+    followed: HashSet<PathBuf>,
 }
 
 impl Hints {
     /// A permission request is about this line of a document, counted from 0; `None`: it is decided.
-    pub fn show_request(&self, peer: &Peer, uri: &str, request: Option<(u32, &Request)>) {
+    pub fn show_request(&self, peer: &Peer, file: &Path, request: Option<(u32, &Request)>) {
         let mut shown = self.lock();
         match request {
             Some((line, request)) => {
@@ -43,13 +44,12 @@ impl Hints {
                     request.lead(),
                     request.title()
                 );
-                shown
-                    .requests
-                    .insert(uri.to_owned(), hint(line as usize..line as usize, &message));
+                let hint = hint(line as usize..line as usize, &message);
+                shown.requests.insert(file.to_owned(), hint);
             }
-            None => drop(shown.requests.remove(uri)),
+            None => drop(shown.requests.remove(file)),
         }
-        shown.publish(peer, uri);
+        shown.publish(peer, file);
     }
 
     /// This is under review in a session now.
@@ -64,7 +64,7 @@ impl Hints {
         let mut shown = self.lock();
         shown
             .followed
-            .extend(hunks.iter().map(|(uri, _)| uri.clone()));
+            .extend(hunks.iter().map(|(file, _)| file.clone()));
         let before = shown
             .hunks
             .insert(session.clone(), hunks)
@@ -72,18 +72,18 @@ impl Hints {
         let now = shown.hunks.get(session).map_or(&[][..], Vec::as_slice);
         let gone = before.iter().filter(|hint| !now.contains(hint));
         let new = now.iter().filter(|hint| !before.contains(hint));
-        let uris: BTreeSet<&String> = gone.chain(new).map(|(uri, _)| uri).collect();
-        for uri in &uris {
-            shown.publish(peer, uri);
+        let files: BTreeSet<&PathBuf> = gone.chain(new).map(|(file, _)| file).collect();
+        for file in &files {
+            shown.publish(peer, file);
         }
-        if !uris.is_empty() && can.shows_lenses && can.refreshes_lenses {
+        if !files.is_empty() && can.shows_lenses && can.refreshes_lenses {
             peer.send("workspace/codeLens/refresh", &Value::Null);
         }
     }
 
     /// Whether an edit of a document can change the hints about what is under review.
     pub fn follows(&self, uri: &str) -> bool {
-        self.lock().followed.contains(uri)
+        file_of(uri).is_some_and(|file| self.lock().followed.contains(&file))
     }
 
     fn lock(&self) -> MutexGuard<'_, Shown> {
@@ -92,30 +92,30 @@ impl Hints {
 }
 
 impl Shown {
-    fn publish(&self, peer: &Peer, uri: &str) {
+    fn publish(&self, peer: &Peer, file: &Path) {
         let hunks = self
             .hunks
             .values()
             .flatten()
-            .filter(|(of, _)| of == uri)
+            .filter(|(of, _)| of == file)
             .map(|(_, hint)| hint);
-        let diagnostics: Vec<&Value> = self.requests.get(uri).into_iter().chain(hunks).collect();
+        let diagnostics: Vec<&Value> = self.requests.get(file).into_iter().chain(hunks).collect();
         peer.notify(
             "textDocument/publishDiagnostics",
-            &json!({ "uri": uri, "diagnostics": diagnostics }),
+            &json!({ "uri": uri_of(file), "diagnostics": diagnostics }),
         );
     }
 }
 
-fn hunks(turn: &ReviewedTurn) -> Vec<(String, Value)> {
+fn hunks(turn: &ReviewedTurn) -> Vec<(PathBuf, Value)> {
     let hunks = turn
         .files
         .iter()
-        .flat_map(|file| file.hunks.iter().map(|hunk| (uri_of(&file.path), hunk)));
-    let hints = hunks.filter_map(|(uri, hunk)| {
+        .flat_map(|file| file.hunks.iter().map(|hunk| (file.path.clone(), hunk)));
+    let hints = hunks.map(|(file, hunk)| {
         let (added, removed) = (hunk.new_lines.len(), hunk.old_lines.len());
         let message = format!("tandem: +{added} −{removed} (code actions: keep, reject)");
-        Some((uri?, hint(hunk.new_lines.clone(), &message)))
+        (file, hint(hunk.new_lines.clone(), &message))
     });
     hints.collect()
 }

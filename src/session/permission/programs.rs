@@ -518,10 +518,16 @@ pub(super) fn wipes(words: &[String], folders: &BTreeSet<PathBuf>, roots: &[Path
                 [action, ..] => action == "-delete",
                 [] => false,
             };
+            // It leaves `.` itself: in a workspace, that only empties it.
+            let stays = |word: &str, path: &Path| {
+                word.trim_end_matches('/') == "." && roots.iter().any(|root| root == path)
+            };
+            let removed =
+                |word: &str, path: &Path| is_git(path) || is_root(path) && !stays(word, path);
             removes
                 && places
                     .iter()
-                    .any(|word| names(word, &|path| is_root(path) || is_git(path)))
+                    .any(|word| names(word, &|path| removed(word, path)))
         }
         "mv" => {
             // The target is the last one, unless an option names it.

@@ -151,12 +151,12 @@ impl Sessions {
     /// As [`Sessions::page`].
     pub async fn last_in_chat(
         &self,
-        cwd: &Path,
+        cwd: Option<&Path>,
         chat: Option<PathBuf>,
     ) -> io::Result<Option<Listed>> {
         let is_meant =
             move |listed: &Listed| listed.chat.is_some() && (chat.is_none() || listed.chat == chat);
-        Ok(self.pick(Some(cwd), None, 1, is_meant).await?.pop())
+        Ok(self.pick(cwd, None, 1, is_meant).await?.pop())
     }
 
     async fn pick(
@@ -273,13 +273,9 @@ impl Sessions {
             .read_log(&file_name(id), |lines| lines.filter_map(copied).collect())
             .await;
         let lines: Vec<_> = known(id, lines)?;
-        let log = folder.create_log(&file_name(copy)).await?;
-        let write = move |out: &mut dyn io::Write| {
-            let mut lines = lines.iter();
-            lines.try_for_each(|line| writeln!(out, "{line}"))
-        };
-        log.append(write).await?;
-        Ok(log.sync().await?)
+        // All of it or nothing: half a copy would be listed.
+        let copied = (lines.join("\n") + "\n").into_bytes();
+        Ok(folder.write(&file_name(copy), copied).await?)
     }
 }
 

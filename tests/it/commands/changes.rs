@@ -191,7 +191,6 @@ fn emptying_a_workspace_requires_approval_unless_undo_covers_all_of_it() {
     };
     for line in [
         "rm -rf *",
-        "rm -rf \"$PWD\"",
         "find . -delete",
         "git clean -fdx",
         "bash -c 'rm -rf ./*'",
@@ -199,9 +198,14 @@ fn emptying_a_workspace_requires_approval_unless_undo_covers_all_of_it() {
         assert!(asks(line, Uncovered::Ignored), "{line}");
         assert!(!asks(line, Uncovered::Nothing), "{line}: undo covers it");
     }
+    for line in ["rm -rf \"$PWD\"", "find . -delete"] {
+        assert!(
+            asks(line, Uncovered::Nothing),
+            "{line}: it names the workspace"
+        );
+    }
     assert!(!asks("rm -rf target", Uncovered::Ignored), "it is named");
-    let broad = ["rm -rf \"$PWD\"", "rm -rf *", "find . -delete", "git prune"];
-    for line in broad {
+    for line in ["rm -rf *", "find . -delete", "git prune"] {
         assert!(asks(line, Uncovered::Repository), "{line}");
     }
 }

@@ -641,10 +641,11 @@ fn try_says_what_it_needs() {
             .unwrap()
             .to_owned()
     };
-    for text in ["/try", "/try /undo", "/try /try"] {
+    let many = "/try ".repeat(100_000);
+    for text in ["/try", "/try /undo", "/try /try", &many] {
         assert!(
             ask(&mut trial, text).starts_with("`/try PROMPT` runs"),
-            "{text}"
+            "{text:.20}"
         );
     }
     let mode = json!({ "sessionId": trial.session, "modeId": "plan" });
