@@ -114,10 +114,11 @@ impl Layer {
     }
 }
 
-/// Whether what could not be read may be rules that restrict: it or something in it has almost their name.
+/// Whether what could not be read may be rules that restrict: a list with almost their name, or a section that has or is one.
 fn restricts(key: &str, value: &Value) -> bool {
     let mut inside = value.as_object().into_iter().flatten();
-    nearest(key, ["permissions", "ask", "deny"]).is_some()
+    nearest(key, ["permissions"]).is_some()
+        || (value.is_array() && nearest(key, ["ask", "deny"]).is_some())
         || inside.any(|(key, value)| restricts(key, value))
 }
 

@@ -22,16 +22,26 @@ pub fn distrust_programs_in(workspace: &Path) {
 }
 
 fn is_outside(path: &Path) -> bool {
+    is_outside_but(path, |_| false)
+}
+
+/// Whether it is outside the workspaces that are not `trusted`.
+fn is_outside_but(path: &Path, trusted: impl Fn(&Path) -> bool) -> bool {
     path.canonicalize().is_ok_and(|real| {
         let workspaces = lock(&WORKSPACES);
-        !workspaces.iter().any(|folder| real.starts_with(folder))
+        let mut distrusted = workspaces.iter().filter(|it| !trusted(it));
+        !distrusted.any(|folder| real.starts_with(folder))
     })
 }
 
-/// The search `path` without what is relative or in a workspace, for programs that look for others there.
-pub fn outside_workspaces(path: &str) -> String {
+/// The search `path` without what is relative or in a workspace, for programs that look for others there. A workspace that
+/// is, or contains, the person's `home` has the person's own programs, too.
+pub fn outside_workspaces(path: &str, home: &Path) -> String {
+    let home = home.canonicalize().unwrap_or_else(|_| home.to_owned());
     let folders = std::env::split_paths(path);
-    let outside = folders.filter(|folder| folder.is_absolute() && is_outside(folder));
+    let outside = folders.filter(|folder| {
+        folder.is_absolute() && is_outside_but(folder, |workspace| home.starts_with(workspace))
+    });
     let joined = std::env::join_paths(outside).ok();
     joined
         .and_then(|path| path.into_string().ok())

@@ -195,11 +195,8 @@ pub fn mcp_servers(
     let home = environment.home().filter(|home| home.is_dir());
     let home = home.unwrap_or(Path::new("/"));
     let mut inherited = environment.harmless();
-    // A workspace that is the home directory has the person's own programs, too.
-    if let Some(path) = inherited.get_mut("PATH")
-        && !roots.iter().any(|root| home.starts_with(root))
-    {
-        *path = outside_workspaces(path);
+    if let Some(path) = inherited.get_mut("PATH") {
+        *path = outside_workspaces(path, home);
     }
     let way = |name: &str, server: &McpServer| match server {
         McpServer::Command { command, env, cwd } => {

@@ -131,12 +131,19 @@ pub fn is_secret(name: &str) -> bool {
             || ["AUTH", "PASS", "PAT"].contains(&name.rsplit('_').next().unwrap_or_default()))
 }
 
-/// The password of a URL `scheme://user:password@host`, as written.
+/// The password of a URL `scheme://user:password@host`, as written, unless it may be a word of other texts, such as the
+/// `postgres` of a developer's database.
 pub fn password_in(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
-    let (_, password) = authority.rsplit_once('@')?.0.split_once(':')?;
-    Some(password)
+    let (user, password) = authority.rsplit_once('@')?.0.split_once(':')?;
+    (password != user && is_no_word(password)).then_some(password)
+}
+
+/// Whether a value has both letters and digits, unlike a word or a number.
+fn is_no_word(value: &str) -> bool {
+    value.contains(|c: char| c.is_ascii_digit())
+        && value.contains(|c: char| c.is_ascii_alphabetic())
 }
 
 /// The secrets in the words of a command or in a URL: the password, after `--api-key`, in `TOKEN=…`, `Authorization: Bearer …` and
@@ -150,9 +157,7 @@ pub fn secrets_in<'a>(words: impl IntoIterator<Item = &'a String>) -> Vec<&'a st
     let mut is_announced = false;
     for word in words {
         // A method of login or a number is not one.
-        let has = |kind: fn(char) -> bool| word.contains(kind);
-        let is_value = has(|c| c.is_ascii_digit()) && has(|c| c.is_ascii_alphabetic());
-        if is_announced && is_value && !word.starts_with(['/', '.', '~', '-', '$']) {
+        if is_announced && is_no_word(word) && !word.starts_with(['/', '.', '~', '-', '$']) {
             secrets.push(word.as_str());
         }
         is_announced = word.starts_with('-') && !word.contains('=') && is_secret(word);
@@ -193,6 +198,21 @@ mod tests {
             r#"{"k":"quo\"ted-secret"} quo"ted-secret"#,
             r#"{"k":"[secret]"} [secret]"#,
         );
+    }
+
+    #[test]
+    fn passwords_of_urls_are_secrets_unless_they_are_words() {
+        let check = |url: &str, expected| assert_eq!(password_in(url), expected, "{url}");
+        check("postgres://me:s3cret-9@localhost/db?x=1", Some("s3cret-9"));
+        check("redis://:p@ss1@host:6379", Some("p@ss1"));
+        check("postgres://postgres:postgres@localhost/dev", None);
+        check("mysql://dev2:dev2@localhost/dev", None);
+        check("mysql://root:password@localhost", None);
+        check("mysql://root:${DB_PASSWORD}@localhost", None);
+        check("https://me@host/a:b@c", None);
+        check("https://host/?a=b:c@d", None);
+        check("http://a:@b", None);
+        check("me:secret-9@host", None);
     }
 
     #[test]

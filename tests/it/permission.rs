@@ -1052,6 +1052,8 @@ fn rules_under_a_name_that_tandem_does_not_know_fail_closed() {
     for other in [
         "modle = \"a/b\"\n",
         "[future]\nx = 1\n",
+        "[completion]\ndelay = 300\n",
+        "[providers.x]\nbase = \"https://x.example/v1\"\n",
         "[permissions]\nallow = [1]\n",
     ] {
         check(other, false);

@@ -452,6 +452,7 @@ fn spellings(word: &str) -> Vec<String> {
             Some((before, inside, after)) if done.len() + left.len() < SPELLINGS => left.extend(
                 inside
                     .split(',')
+                    .take(SPELLINGS + 1)
                     .map(|part| format!("{before}{part}{after}")),
             ),
             _ => done.push(word),
