@@ -10,7 +10,7 @@ const LONGEST: usize = 60;
 const READ: &str = "context prompt input";
 
 /// Stems that say it is too much: not one of a word such as `prompt_blocked` or `context_canceled`.
-const TOO_MUCH: &str = "long length large limit token size full overflow exceed";
+const TOO_MUCH: &str = "long length large limit token size full overflow exceed exhaust out max";
 
 /// What a word means, given the word, and its stems.
 type Rule = (fn(String) -> Finish, &'static str);
@@ -90,7 +90,7 @@ mod tests {
     const WORDS: [(&str, &str); 10] = [
         (
             "window",
-            "context_length_exceeded context_window_exceeded model_context_window_exceeded prompt_too_long max_input_tokens context_overflow",
+            "context_length_exceeded context_window_exceeded model_context_window_exceeded prompt_too_long max_input_tokens context_overflow context_exhausted out_of_context",
         ),
         (
             "malformed",

@@ -93,7 +93,7 @@ fn coerce_array(value: &mut Value, schema: &Value) {
     let Some(items) = schema.get("items") else {
         return;
     };
-    from_elements(value, items);
+    from_elements(value, items, true);
     if is_step(items)
         && let Some(steps) = value.as_str().and_then(foreign::steps)
     {
@@ -103,15 +103,15 @@ fn coerce_array(value: &mut Value, schema: &Value) {
         *value = Value::Array(vec![value.take()]);
     }
     for item in value.as_array_mut().into_iter().flatten() {
-        from_elements(item, items);
+        from_elements(item, items, false);
         as_step(item, items);
         coerce(item, items);
     }
 }
 
-/// Objects that were written as elements: the members of one (`<content>a</content><status>done</status>`), or several,
-/// each in an element that is no member.
-fn from_elements(value: &mut Value, schema: &Value) {
+/// Objects that were written as elements: the members of one (`<content>a</content><status>done</status>`) or, in a list,
+/// several, each in an element that is no member.
+fn from_elements(value: &mut Value, schema: &Value, is_list: bool) {
     let Some(Value::Object(properties)) = schema.get("properties") else {
         return;
     };
@@ -121,7 +121,7 @@ fn from_elements(value: &mut Value, schema: &Value) {
     let is_member = |name: &str| meant_by(name, properties).is_some();
     let named = elements.iter().map(|(name, _)| *name);
     let names: BTreeSet<&str> = named.clone().collect();
-    if names.len() == 1 && !named.clone().any(is_member) {
+    if is_list && names.len() == 1 && !named.clone().any(is_member) {
         *value = elements.into_iter().map(|(_, item)| item).collect();
     } else if names.len() == elements.len() && named.clone().any(is_member) {
         *value = elements.into_iter().collect();

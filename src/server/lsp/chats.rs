@@ -335,14 +335,16 @@ impl Server {
         Ok(id)
     }
 
-    /// Makes room for another chat: closes the oldest ones whose file is not open and which answer nothing. Opened again,
-    /// the file continues its chat.
+    /// Makes room for another chat: closes the oldest ones whose file is not open, which run nothing and have nothing to
+    /// undo. Opened again, the file continues its chat.
     fn close_idle_chats(&mut self) {
         while self.chats.sessions.len() >= OPEN {
             let is_idle = |(uri, id): &(&String, &SessionId)| {
                 let conversation = self.conversations.get(*id);
-                let is_busy =
-                    conversation.is_some_and(|it| it.opening.is_some() || it.prompts.any());
+                let is_busy = conversation.is_some_and(|it| {
+                    let has_changes = it.session.undoable().undo.is_some();
+                    it.opening.is_some() || it.prompts.any() || it.has_job || has_changes
+                });
                 self.documents.get(uri).is_none() && !is_busy
             };
             let idle = self.chats.sessions.iter().filter(is_idle);

@@ -93,6 +93,9 @@ impl Hints {
 
 impl Shown {
     fn publish(&self, peer: &Peer, file: &Path) {
+        let Some(uri) = uri_of(file) else {
+            return;
+        };
         let hunks = self
             .hunks
             .values()
@@ -102,7 +105,7 @@ impl Shown {
         let diagnostics: Vec<&Value> = self.requests.get(file).into_iter().chain(hunks).collect();
         peer.notify(
             "textDocument/publishDiagnostics",
-            &json!({ "uri": uri_of(file), "diagnostics": diagnostics }),
+            &json!({ "uri": uri, "diagnostics": diagnostics }),
         );
     }
 }

@@ -289,7 +289,9 @@ function M.on_server_exit(id, why)
   for bufnr, inline in pairs(running) do
     if inline.connection.id == id and not inline.hunks then
       finish(inline)
-      failed(bufnr, why)
+      if api.nvim_buf_is_loaded(bufnr) then -- it may have been wiped out meanwhile
+        failed(bufnr, why)
+      end
     end
   end
 end
