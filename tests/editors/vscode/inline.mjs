@@ -164,13 +164,10 @@ export function inlineChecks({ bench, model, picture }) {
 
   /** Without a selection it is about the line. */
   async function fromMenu() {
-    const entry = (name) => page.locator(".monaco-menu .action-label", { hasText: new RegExp(`^${name}$`) });
+    await bench.openFile("stock.ts");
     await bench.goToEndOf("export function low");
-    await bench.editor.locator(".view-line", { hasText: "export function low" }).click({ button: "right" });
-    await entry("tandem").hover();
-    await entry("Comment").waitFor();
-    await entry("Edit in Place").click();
-    await input.waitFor();
+    const line = bench.editor.locator(".view-line", { hasText: "export function low" });
+    await bench.chooseInMenu(line, ["tandem", "Edit in Place"], input);
     await page.keyboard.press("Escape");
     await isUntouched();
   }

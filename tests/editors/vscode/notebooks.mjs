@@ -82,25 +82,14 @@ export function notebookChecks({ bench, model, picture }) {
     await exactly(comparison.locator(".cell-diff-editor-container .view-line", { hasText: "mine too" }), 2);
     await picture("notebook-compared");
     await page.locator(".tab.active", { hasText: "before tandem" }).getByRole("button", { name: /Close/ }).click();
-    await eventually(async () => {
-      await page.keyboard.press("Escape");
-      await page.locator(".pane .monaco-list-row", { hasText: "Make it two." }).first().click({ button: "right", timeout: TRY_MS });
-      await page.locator(".monaco-menu .action-item", { hasText: "Compare With Original" }).hover();
-      await page.keyboard.press("Enter");
-      await page.locator(".multiDiffEditor").waitFor({ timeout: TRY_MS });
-    });
+    const listed = (hasText) => page.locator(".pane .monaco-list-row", { hasText }).first();
+    await bench.chooseInMenu(listed("Make it two."), ["Compare With Original"], page.locator(".multiDiffEditor"));
     const turn = page.locator(".multiDiffEditor .modified .view-line");
     await turn.filter({ hasText: "# %% [code] 1" }).first().waitFor();
     await turn.filter({ hasText: "x = 2" }).first().waitFor();
     await exactly(page.locator(".multiDiffEditor .view-line", { hasText: '"cell_type"' }), 0);
     await page.locator(".tab.active", { hasText: "before tandem" }).getByRole("button", { name: /Close/ }).click();
-    await eventually(async () => {
-      await page.keyboard.press("Escape");
-      await page.locator(".pane .monaco-list-row", { hasText: /^x = 2$/ }).click({ button: "right", timeout: TRY_MS });
-      await page.locator(".monaco-menu .action-item", { hasText: "Comment" }).hover();
-      await page.keyboard.press("Enter");
-      await page.locator(".quick-input-widget", { hasText: "Comment on sums.ipynb" }).waitFor({ timeout: TRY_MS });
-    });
+    await bench.chooseInMenu(listed(/^x = 2$/), ["Comment"], page.locator(".quick-input-widget", { hasText: "Comment on sums.ipynb" }));
     await bench.answerInputBox("Why two?");
     await chat.locator(".composer .chip", { hasText: "sums.ipynb: Why two?" }).waitFor();
   }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { TRY_MS, eventually, exactly, until } from "./workbench.mjs";
+import { eventually, exactly, until } from "./workbench.mjs";
 
 export const CART = "src/cart.ts";
 export const CART_TEXT = `import { type Line, total } from "./price";
@@ -264,16 +264,10 @@ export function reviewChecks({ bench, model, picture }) {
     writeFileSync(join(bench.project, tax.path), "export const tax = 7;\n");
     await ask({ call: { id: "call_e1", name: "edit_file", arguments: strictly } }, { call: { id: "call_e2", name: "edit_file", arguments: tax } });
     await exactly(title("Keep"), 1);
-    await eventually(async () => {
-      await page.keyboard.press("Escape");
-      for (const other of await page.locator(".tab", { hasText: "before tandem" }).all()) {
-        await other.getByRole("button", { name: /Close/ }).click();
-      }
-      await row("Tidy up the cart.").click({ button: "right", timeout: TRY_MS });
-      await page.locator(".monaco-menu .action-item", { hasText: "Compare With Original" }).hover();
-      await page.keyboard.press("Enter"); // a click that comes with the menu counts as the one that opened it
-      await page.locator(".multiDiffEditor").waitFor({ timeout: TRY_MS });
-    });
+    for (const other of await page.locator(".tab", { hasText: "before tandem" }).all()) {
+      await other.getByRole("button", { name: /Close/ }).click();
+    }
+    await bench.chooseInMenu(row("Tidy up the cart."), ["Compare With Original"], page.locator(".multiDiffEditor"));
     const line = page.locator(".multiDiffEditor .modified .view-line", { hasText: "length === 0" });
     await line.click();
     await page.locator(".multiDiffEditor .monaco-editor.focused").waitFor();

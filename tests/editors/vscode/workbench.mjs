@@ -401,6 +401,19 @@ export class Workbench {
     await box.press("Enter");
   }
 
+  /** Chooses an entry from the context menu of `target`, through its submenus. A menu ignores a click that comes with its opening, so a key chooses. */
+  async chooseInMenu(target, entries, outcome) {
+    await eventually(async (timeout) => {
+      await this.page.keyboard.press("Escape");
+      await target.click({ button: "right", timeout });
+      for (const entry of entries) {
+        await this.page.locator(".monaco-menu .action-label", { hasText: new RegExp(`^${entry}$`) }).hover({ timeout });
+      }
+      await this.page.keyboard.press("Enter");
+      await outcome.waitFor({ timeout });
+    });
+  }
+
   /** Puts the cursor at the end of the first line that has `text`. */
   async goToEndOf(text) {
     await this.editor.locator(".view-line", { hasText: text }).first().click();
