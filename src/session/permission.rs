@@ -12,6 +12,7 @@ mod emptying;
 mod numbers;
 mod programs;
 pub mod remembered;
+mod removal;
 mod rule;
 mod touch;
 mod windows;
@@ -107,7 +108,7 @@ impl Facts {
             .map(|root| root.real().to_owned())
             .collect();
         let command = preview.command.as_deref();
-        let empties = command.is_some_and(|line| emptying::empties(line, &roots));
+        let empties = command.is_some_and(|line| empties(line, &roots));
         // No mode or rule can apply a trial, start a plan or answer a server.
         let cautious = preview.caution.is_some()
             || empties
@@ -319,6 +320,12 @@ pub(super) fn exact_rules(tool: &str, line: &str, dialect: Dialect) -> Vec<Strin
     let line = shell::read(line, dialect).ok();
     let commands = line.and_then(|line| line.plain().ok()).unwrap_or_default();
     commands.iter().map(|words| of_words(tool, words)).collect()
+}
+
+/// Whether a line removes the workspace, or may remove much that undo does not cover.
+fn empties(line: &CommandLine, roots: &[PathBuf]) -> bool {
+    removal::removes(line, roots)
+        || (line.undo != Undo::Everything && emptying::may_empty(&line.command))
 }
 
 /// The configured rules, and what the person allowed in permission requests.

@@ -137,11 +137,11 @@ pub fn password_in(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#']).next()?;
     let (user, password) = authority.rsplit_once('@')?.0.split_once(':')?;
-    (password != user && is_no_word(password)).then_some(password)
+    (password != user && looks_random(password)).then_some(password)
 }
 
 /// Whether a value has both letters and digits, unlike a word or a number.
-fn is_no_word(value: &str) -> bool {
+fn looks_random(value: &str) -> bool {
     value.contains(|c: char| c.is_ascii_digit())
         && value.contains(|c: char| c.is_ascii_alphabetic())
 }
@@ -157,7 +157,7 @@ pub fn secrets_in<'a>(words: impl IntoIterator<Item = &'a String>) -> Vec<&'a st
     let mut is_announced = false;
     for word in words {
         // A method of login or a number is not one.
-        if is_announced && is_no_word(word) && !word.starts_with(['/', '.', '~', '-', '$']) {
+        if is_announced && looks_random(word) && !word.starts_with(['/', '.', '~', '-', '$']) {
             secrets.push(word.as_str());
         }
         is_announced = word.starts_with('-') && !word.contains('=') && is_secret(word);

@@ -6,15 +6,13 @@
 //! This is not a security boundary (the sandbox is), so a program's own code is not analyzed: only the names of what
 //! removes files in scripting languages are.
 
-use std::collections::{BTreeSet, HashSet};
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
 
-use super::programs::{self, Runs, is_language, runs, runs_others};
+use super::programs::{Runs, is_language, runs, runs_others};
 use crate::text::lists;
 use crate::text::shell::{
     Command, Dialect, Piece, Redirection, Word, is_shell, program_name as name, read,
 };
-use crate::tools::{CommandLine, Undo};
 
 /// Programs that remove content.
 const REMOVERS: &str = "
@@ -31,61 +29,8 @@ const COPIERS: &str = "cp install ln tee";
 const NOTHING: &str = "/dev/null";
 /// How many words a command is judged by.
 const WORDS: usize = 1000;
-/// The most folders outside the current one in which the names in a line are looked up.
-const FOLDERS: usize = 100;
 /// How deep lines in lines are read.
 const DEPTH: usize = 8;
-
-/// Whether the line removes the workspace, or may remove much that undo does not cover.
-pub(super) fn empties(line: &CommandLine, roots: &[PathBuf]) -> bool {
-    let folders = folders(line, roots);
-    let mut wipes = |words: &[Word]| {
-        // Most words of a long text are no such program.
-        if !words
-            .first()
-            .is_some_and(|it| programs::may_wipe(&it.written()))
-        {
-            return false;
-        }
-        let words: Vec<String> = words.iter().map(Word::written).collect();
-        programs::wipes(&words, &folders, roots)
-    };
-    has_candidate(&line.command, &mut wipes)
-        || (line.undo != Undo::Everything && may_empty(&line.command))
-}
-
-/// The folders in which a command of the line may run: the current one, and those outside that a word names. From a
-/// folder above, a command may reach any other one above.
-fn folders(line: &CommandLine, roots: &[PathBuf]) -> BTreeSet<PathBuf> {
-    let (mut folders, mut goes_up) = (BTreeSet::new(), false);
-    let mut look = |words: &[Word]| {
-        goes_up |= programs::goes_anywhere(words);
-        let word = words.first().and_then(Word::text).unwrap_or_default();
-        // `--chdir=DIR` or `-CDIR`
-        let path = word.rsplit('=').next().unwrap_or_default();
-        let path = path.strip_prefix("-C").unwrap_or(path);
-        let folder = programs::tidy(&line.cwd.join(path));
-        if !folder.starts_with(&line.cwd) {
-            folders.insert(folder);
-        }
-        false
-    };
-    has_candidate(&line.command, &mut look);
-    let inside = roots
-        .iter()
-        .map(PathBuf::as_path)
-        .chain([line.cwd.as_path()]);
-    let above: BTreeSet<PathBuf> = inside
-        .flat_map(|folder| folder.ancestors().skip(1).map(Path::to_owned))
-        .collect();
-    // A `/` alone is a sign in many texts.
-    let mut named = folders.iter().filter(|it| it.parent().is_some());
-    if goes_up || folders.len() > FOLDERS || named.any(|it| above.contains(it)) {
-        folders = folders.into_iter().take(FOLDERS).chain(above).collect();
-    }
-    folders.insert(line.cwd.clone());
-    folders
-}
 
 /// Whether the line may remove or overwrite more than it names.
 pub(super) fn may_empty(text: &str) -> bool {
@@ -387,7 +332,7 @@ fn runs_unknown(words: &[Word], texts: &[String]) -> bool {
 }
 
 /// Whether a word is a group of one-letter options that contains one of these.
-fn is_flag(word: &str, letters: &[char]) -> bool {
+pub(super) fn is_flag(word: &str, letters: &[char]) -> bool {
     word.starts_with('-') && !word.starts_with("--") && word.contains(letters)
 }
 

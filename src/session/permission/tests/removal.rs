@@ -1,6 +1,5 @@
 //! Lines that remove the workspace, however they reach or spell it, and everyday lines that do not.
 
-use super::super::emptying::empties;
 use super::unrelated::UNRELATED;
 use super::*;
 
