@@ -119,7 +119,7 @@ def check_installer(out, folder):
 
 
 def check_mirror(folder):
-    """The mirror receives the plugin as its root folder, one commit per change, and the tag."""
+    """The mirror receives the plugin as its root folder, one commit per change, and tags, which leave its main where it is."""
 
     def git(*arguments, cwd=None):
         return subprocess.run(["git", *arguments], cwd=cwd, check=True, capture_output=True, text=True).stdout.strip()
@@ -128,11 +128,22 @@ def check_mirror(folder):
     git("clone", "--quiet", "--shared", str(ROOT), clone)
     shutil.copy(ROOT / "packaging/mirror.sh", f"{clone}/packaging/mirror.sh")
     git("init", "--quiet", "--bare", "--initial-branch=main", mirror)
-    git("update-ref", "refs/tags/v9.9.9", "HEAD", cwd=clone)
-    for ref in ["HEAD", "HEAD", "refs/tags/v9.9.9"]:
+    def bring(ref):
         subprocess.run([f"{clone}/packaging/mirror.sh", mirror, ref], check=True)
-    assert git("rev-list", "--count", "main", cwd=mirror) == "1"
-    assert git("rev-parse", "v9.9.9", cwd=mirror) == git("rev-parse", "main", cwd=mirror)
+        return git("rev-parse", "main", cwd=mirror)
+
+    git("tag", "v9.9.9", cwd=clone)
+    first = bring("HEAD")
+    assert bring("HEAD") == bring("refs/tags/v9.9.9") == first
+    assert git("rev-parse", "v9.9.9", cwd=mirror) == first
+    pathlib.Path(clone, "editors/neovim/new.txt").write_text("new\n")
+    git("add", "--all", cwd=clone)
+    git("-c", "user.name=t", "-c", "user.email=t@t", "commit", "--quiet", "--message=new", cwd=clone)
+    second = bring("HEAD")
+    git("tag", "v9.9.8", "HEAD^", cwd=clone)
+    assert bring("refs/tags/v9.9.8") == second
+    assert git("rev-list", "--count", "main", cwd=mirror) == "2"
+    assert "new.txt" not in git("ls-tree", "--name-only", "v9.9.8", cwd=mirror)
     assert "plugin" in git("ls-tree", "--name-only", "main", cwd=mirror).split()
 
 
