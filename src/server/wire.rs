@@ -149,7 +149,7 @@ pub(super) fn config_options(state: &State, toggles: bool) -> Vec<acp::SessionCo
     let model = current.map(|name| {
         let models = state.models.iter();
         let all: Vec<_> = models
-            .map(|name| acp::SessionConfigSelectOption::new(name.clone(), name.clone()))
+            .map(|name| acp::SessionConfigSelectOption::new(name.clone(), model_title(name)))
             .collect();
         acp::SessionConfigOption::select("model", "Model", name.clone(), all)
             .category(acp::SessionConfigOptionCategory::Model)
@@ -179,6 +179,17 @@ pub(super) fn config_options(state: &State, toggles: bool) -> Vec<acp::SessionCo
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// What people read of `provider/model`: a server that was started with a file names the model by its path.
+fn model_title(name: &str) -> String {
+    match name.split_once('/') {
+        Some((provider, file)) if file.ends_with(".gguf") => {
+            let stem = file.trim_end_matches(".gguf").rsplit(['/', '\\']).next();
+            format!("{provider}/{}", stem.unwrap_or_default())
+        }
+        _ => name.to_owned(),
+    }
 }
 
 /// Selects the configured effort.

@@ -195,6 +195,31 @@ fn current(answer: &Value) -> Vec<Value> {
         .collect()
 }
 
+/// llama-server names its model by the path of its file.
+#[test]
+fn a_model_named_by_a_file_is_listed_by_the_name_of_the_file() {
+    let world = World::new(json!([]));
+    let mut client = world.stranger();
+    let mut hello = world.handshake(json!({ "experimental": { "tandem": {} } }));
+    let models = json!({ "/srv/models/Coder-7B.Q4_K_M.gguf": {}, "unsloth/Coder-GGUF": {} });
+    let own = json!({ "base-url": world.model.base_url(), "api-key-env": "", "models": models });
+    hello["initializationOptions"] = json!({ "providers": { "own": own } });
+    client.shake_hands(hello);
+    let new = json!({ "cwd": world.path(), "mcpServers": [] });
+    let new = client.call("session/new", new);
+    let options = new["result"]["configOptions"].as_array().unwrap();
+    let model = options.iter().find(|it| it["id"] == "model").unwrap();
+    let listed = |value: &str| {
+        let mut all = model["options"].as_array().unwrap().iter();
+        all.find(|it| it["value"] == value).unwrap()["name"].clone()
+    };
+    assert_eq!(
+        listed("own//srv/models/Coder-7B.Q4_K_M.gguf"),
+        "own/Coder-7B.Q4_K_M"
+    );
+    assert_eq!(listed("own/unsloth/Coder-GGUF"), "own/unsloth/Coder-GGUF");
+}
+
 #[test]
 fn mode_model_and_effort_are_restored() {
     let world = World::new(script());
