@@ -156,6 +156,8 @@ function M.test(t, model, use)
     local actions = ask('textDocument/codeAction', { range = { start = at, ['end'] = at }, context = { diagnostics = {} } })
     local action = actions[#actions]
     t.equal(action.title, 'tandem: Open turn 1: Change it')
+    local automatic = { range = { start = at, ['end'] = at }, context = { diagnostics = {}, triggerKind = 2 } }
+    t.equal(#ask('textDocument/codeAction', automatic), 0, 'no light bulb on every line')
     t.equal(action.arguments, { session().id, 1 })
     local function chat_window()
       return vim.fn.bufwinid(session().chat:transcript().buf)
@@ -190,6 +192,26 @@ function M.test(t, model, use)
       return vim.fn.getqflist({ winid = 0 }).winid == 0
     end)
     t.equal(old_text(buf), {})
+  end)
+
+  t.test('after a change is kept, the list goes on with the next one', function()
+    local edits = vim.tbl_map(function(word)
+      return { old_text = word .. '\n', new_text = word:upper() .. '\n' }
+    end, { 'one', 'three', 'five', 'seven' })
+    changed('next', { call = { id = 'c1', name = 'edit_file', arguments = { path = 'main.rs', edits = edits } } })
+    wait_changes(4)
+    vim.cmd('Tandem review')
+    t.wait('the list', function()
+      return #vim.fn.getqflist() == 4
+    end)
+    vim.cmd('cc 2')
+    vim.cmd('Tandem keep')
+    wait_changes(3)
+    vim.cmd('cc')
+    t.equal(vim.fn.line('.'), 5)
+    vim.cmd('cnext')
+    t.equal(vim.fn.line('.'), 7)
+    vim.cmd('Tandem review')
   end)
 
   t.test('from the chat, the list has the cursor, so that a change opens beside the chat', function()

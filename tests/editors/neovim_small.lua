@@ -54,6 +54,17 @@ function M.test(t, model, setup)
     screen:lua('vim.wo[vim.fn.bufwinid("main.rs")].wrap = true')
   end)
 
+  test('of several changes, the one to decide about is in view with its answers', function()
+    local function change(id, path, count)
+      local edits = { { old_text = 'use std::env;', new_text = ('// %s\n'):format(id):rep(count) } }
+      return { call = { id = id, name = 'edit_file', arguments = { path = path, edits = edits } } }
+    end
+    model:script({ change('first', 'src/main.rs', 3), change('second', 'src/main.rs', 30) })
+    screen:keys(':Tandem ask Change both', 'Enter')
+    shows('│  +// first', '│   ga   Allow', '│  You   ga allow')
+    t.equal(screen:text():find('Allow? ─', 1, true), nil, screen:text())
+  end)
+
   test('an edit in place is scrolled into the window as it comes, and its keys are seen', function()
     screens.go_to_chat(t, screen)
     screen:keys('C-w', 'h')

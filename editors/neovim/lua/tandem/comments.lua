@@ -1,12 +1,15 @@
 --- Comments on lines, such as those a turn changed: collected beside the code, then sent as one message.
 --- Invariant: a comment stays until it was sent or its line was deleted.
+local cells = require('tandem.cells')
 local context = require('tandem.context')
+local decor = require('tandem.decor')
 local render = require('tandem.render')
 local say = require('tandem.say')
 
 local api = vim.api
 local space = api.nvim_create_namespace('tandem.comments')
 local M = {}
+
 
 ---@class tandem.Comment
 ---@field bufnr integer
@@ -24,13 +27,16 @@ local by_root = {}
 ---@param last integer 1-based
 ---@param text string
 function M.add(root, bufnr, first, last, text)
+  local rows = cells.wrap('» ' .. text:gsub('%s+', ' '), decor.width(bufnr) or vim.o.columns, math.huge)
   local width = #(api.nvim_buf_get_lines(bufnr, last - 1, last, false)[1] or '')
   local mark = api.nvim_buf_set_extmark(bufnr, space, first - 1, 0, {
     end_row = last - 1,
     end_col = width,
     sign_text = '»',
     sign_hl_group = 'TandemNotice',
-    virt_lines = { { { '» ' .. text:gsub('\n', ' '), 'TandemNotice' } } },
+    virt_lines = vim.tbl_map(function(row)
+      return { { row, 'TandemNotice' } }
+    end, rows),
     invalidate = true,
   })
   by_root[root] = by_root[root] or {}

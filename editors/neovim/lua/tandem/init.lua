@@ -453,6 +453,9 @@ end
 --- Lets the user pick an earlier conversation of this workspace to resume.
 function M.sessions()
   local current = session()
+  if current.state ~= 'idle' and current:is_busy() then
+    return
+  end
   current:list(function(kept)
     if #kept == 0 then
       return require('tandem.say')('No other saved sessions in this workspace')

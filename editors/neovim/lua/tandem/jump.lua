@@ -27,16 +27,17 @@ end
 
 --- Shows a file in the current window, or beside it where its buffer has to stay: the chat, or a changed one ('nohidden').
 ---@param path string
+---@return boolean shown false if that was declined, as on Neovim's question about a swap file
 function M.edit(path)
   if vim.bo.buftype ~= '' or vim.wo.winfixbuf then
     api.nvim_set_current_win(code_window())
   end
   local buf = api.nvim_get_current_buf()
   if vim.fs.normalize(api.nvim_buf_get_name(buf)) == vim.fs.normalize(path) then
-    return
+    return true
   end
   local stays = vim.bo[buf].modified and not vim.o.hidden and #vim.fn.win_findbuf(buf) == 1
-  vim.cmd[stays and 'split' or 'edit'](vim.fn.fnameescape(path))
+  return (pcall(vim.cmd[stays and 'split' or 'edit'], vim.fn.fnameescape(path)))
 end
 
 --- Opens a place where code is shown, and goes there.
@@ -44,8 +45,7 @@ end
 function M.open(place)
   api.nvim_set_current_win(code_window())
   vim.cmd("normal! m'")
-  M.edit(place.path)
-  if place.line then
+  if M.edit(place.path) and place.line then
     local line = math.max(1, math.min(place.line, api.nvim_buf_line_count(0)))
     api.nvim_win_set_cursor(0, { line, math.max(0, (place.column or 1) - 1) })
     vim.cmd('normal! zv')

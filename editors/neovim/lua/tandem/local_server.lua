@@ -94,6 +94,9 @@ local requests = {
     require('tandem.origins').hover(params, callback)
   end,
   ['textDocument/codeAction'] = function(params, callback)
+    if params.context.triggerKind == vim.lsp.protocol.CodeActionTriggerKind.Automatic then
+      return callback(nil, {}) -- else a light bulb would be on every line
+    end
     local actions = code_actions(params)
     require('tandem.origins').actions(params, function(more)
       callback(nil, vim.list_extend(actions, more))

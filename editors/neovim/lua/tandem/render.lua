@@ -190,7 +190,8 @@ local function tool_body(call, live, asked)
     end
   end
   if diffs > 0 then
-    body.fold = status == 'completed' or (status == 'failed' and output == 0)
+    -- Of several calls, only the one that is asked for is open: its answers stay in view.
+    body.fold = not asked and (status ~= 'failed' or output == 0)
     return body, { { '  ' }, { '+' .. added, 'TandemAdd' }, { ' ' }, { '−' .. removed, 'TandemDelete' } }
   elseif output > 0 and not asked then
     -- The reason why a command failed is shown; for other calls, a long reason is advice for the model.

@@ -118,7 +118,8 @@ function Review:fill_list()
   end)
   if not is_bound or not vim.deep_equal(items, self.listed) then
     self.listed = items
-    vim.fn.setqflist({}, 'r', { id = self.list, items = items })
+    local at = vim.fn.getqflist({ id = self.list, idx = 0 }).idx -- where the next change is, once this one is settled
+    vim.fn.setqflist({}, 'r', { id = self.list, items = items, idx = at })
   end
   if #items == 0 then
     vim.cmd.cclose()
@@ -392,7 +393,9 @@ function Review:go(step)
   local ordered = step == 1 and self.changes or vim.iter(self.changes):rev():totable()
   local target = vim.iter(ordered):find(step == 1 and is_after or is_before) or ordered[1]
   vim.cmd("normal! m'")
-  require('tandem.jump').edit(target.path)
+  if not require('tandem.jump').edit(target.path) then
+    return
+  end
   local last = api.nvim_buf_line_count(0)
   api.nvim_win_set_cursor(0, { math.min(marks.rows(target) + 1, last), 0 })
   vim.cmd('normal! zv')

@@ -9,9 +9,7 @@ local markdown = require('tandem.markdown')
 local api = vim.api
 local M = {}
 
---- Below this, words in the cells of a wide table could not be read.
-local MIN_CELL_WIDTH = 4
---- Longer words are cut before shorter ones are.
+--- Longer words are broken in a cell.
 local MAX_WORD_WIDTH = 16
 
 local ranges = api.nvim_create_namespace('tandem.tables')
@@ -149,22 +147,20 @@ local function wrap(cell, width)
   return lines
 end
 
---- The widths of columns in a window: the widest ones share what the others leave, and as few words as possible are broken.
+--- The widths of columns in a window: the widest ones share what the others leave.
 ---@param natural integer[]
 ---@param words integer[] the longest word of each
 ---@param room number cells of a line
----@return integer[]? widths nil if there are too many columns
+---@return integer[]? widths nil if words would have to be broken
 local function fit(natural, words, room)
-  for longest = MAX_WORD_WIDTH, MIN_CELL_WIDTH, -1 do
-    for most = math.max(MIN_CELL_WIDTH, math.min(vim.fn.max(natural), room)), MIN_CELL_WIDTH, -1 do
-      local widths, total = {}, 1
-      for column, width in ipairs(natural) do
-        widths[column] = math.min(width, math.max(most, math.min(words[column], longest)))
-        total = total + widths[column] + 3
-      end
-      if total <= room then
-        return widths
-      end
+  for most = math.min(vim.fn.max(natural), room), 1, -1 do
+    local widths, total = {}, 1
+    for column, width in ipairs(natural) do
+      widths[column] = math.min(width, math.max(most, math.min(words[column], MAX_WORD_WIDTH)))
+      total = total + widths[column] + 3
+    end
+    if total <= room then
+      return widths
     end
   end
 end
@@ -220,6 +216,28 @@ local function rule_of(widths)
   return { { '├' .. table.concat(parts, '┼') .. '┤', 'TandemRule' } }
 end
 
+--- The lines of a table that is too narrow for its columns: each row as a list of its cells, below one another.
+---@param rows table<integer, tandem.Cell[]>
+---@param count integer lines of the table
+---@param room integer cells of a line
+---@return tandem.Piece[][]
+local function records(rows, count, room)
+  local lines = {} ---@type tandem.Piece[][]
+  for index = 3, math.max(3, count) do
+    if index > 3 then
+      lines[#lines + 1] = { { ('─'):rep(room), 'TandemRule' } }
+    end
+    for column, name in ipairs(rows[1]) do
+      local cell = (rows[index] or {})[column] or { pieces = {} }
+      local pieces = vim.iter({ name.pieces, { { ': ', 'TandemDim' } }, cell.pieces }):flatten(1):totable()
+      for _, line in ipairs(wrap({ pieces = pieces }, room)) do
+        lines[#lines + 1] = line.pieces
+      end
+    end
+  end
+  return lines
+end
+
 --- Draws a line over a row of text.
 ---@param buf integer
 ---@param row integer zero-based
@@ -273,12 +291,12 @@ local function show(buf, first, last)
   local room = decor.width(buf) or math.huge
   local widths = fit(natural, words, room)
   local is_wide = math.max(widest, cells.width(rule_of(natural))) > room
-  set_fold(buf, first, last, is_wide and widths ~= nil)
-  if not widths or is_wide and not folds.is_closed(buf, first) then
+  set_fold(buf, first, last, is_wide)
+  if is_wide and not folds.is_closed(buf, first) then
     return
   end
-  local shown = {} ---@type tandem.Piece[][]
-  for index in ipairs(lines) do
+  local shown = widths and {} or records(rows, #lines, room)
+  for index in ipairs(widths and lines or {}) do
     vim.list_extend(shown, rows[index] and lines_of(rows[index], widths, lines[2]) or { rule_of(widths) })
   end
   if is_wide then

@@ -58,7 +58,6 @@ return function(t)
       content = { { type = 'diff', path = '/a.md', oldText = '```\n', newText = '````\n' } },
     })
     t.equal(rendered.lines, { 'Edit a.md  +1 −1', '```diff', '-```', '+````', '```' })
-    t.equal(rendered.fold, false)
   end)
 
   t.test('a closed fold shows how much is in it, however long the command is', function()
@@ -87,11 +86,11 @@ return function(t)
     t.equal(render.tool(call).lines, vim.iter({ call.title .. '  +1 −1', vim.list_slice(file(''), 2) }):flatten():totable())
   end)
 
-  t.test('a diff is shown until it is settled, then it folds', function()
+  t.test('a diff is shown while it is asked for, else it folds', function()
     local call = { toolCallId = '1', title = 'Edit a', content = { { type = 'diff', path = '/a', newText = 'x\n' } } }
-    for status, folds in pairs({ pending = false, in_progress = false, completed = true, failed = true }) do
+    for _, status in ipairs({ 'pending', 'in_progress', 'completed', 'failed' }) do
       call.status = status
-      t.equal(render.tool(call).fold, folds, status)
+      t.equal({ render.tool(call).fold, render.tool(call, {}).fold }, { true, false }, status)
     end
     call.status = 'failed'
     table.insert(call.content, { type = 'content', content = { type = 'text', text = 'not found' } })
