@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Take};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata};
@@ -15,7 +15,7 @@ use cap_std::fs::{Dir, Metadata};
 use super::pack::{Pack, Place, image_at};
 use crate::workspace::disk;
 use crate::workspace::stamp::identity;
-use crate::workspace::state::{Retention, address, create_private, prune};
+use crate::workspace::state::{AGE, BYTES, address, create_private, prune};
 
 /// The prefix of the names of images in a backup.
 const PREFIX: &str = "git:";
@@ -27,11 +27,6 @@ const LOST: &str = "lost";
 const USED: &str = "used";
 /// The most processes that work in a repository at a time.
 const PROCESSES: usize = 64;
-/// How much is kept of what is no longer in the repository.
-const RETENTION: Retention = Retention {
-    age: Duration::from_hours(30 * 24),
-    bytes: 4 << 30,
-};
 /// A larger loose object is stored in a file of its own.
 const LOOSE: u64 = 1 << 20;
 /// A larger file is a hard link where the file system has them: it costs nothing, and survives all but being
@@ -63,7 +58,7 @@ impl Backup {
         remove_unused(backups);
         let dir = Dir::open_ambient_dir(&folder, ambient_authority())?;
         let lost = dir.open_dir(LOST)?;
-        prune(&lost, RETENTION)?;
+        prune(&lost)?;
         let (own, lock) = (0..PROCESSES)
             .find_map(|number| {
                 let lock = File::create(folder.join(lock_name(number))).ok()?;
@@ -71,7 +66,7 @@ impl Backup {
                 Some((format!("loose-{number}"), lock))
             })
             .ok_or_else(|| io::Error::other("too many processes are using it"))?;
-        let is_long = |found: Metadata| found.len() > RETENTION.bytes;
+        let is_long = |found: Metadata| found.len() > BYTES;
         if dir.symlink_metadata(&own).is_ok_and(is_long) {
             dir.remove_file(&own)?;
         }
@@ -234,7 +229,7 @@ fn remove_unused(backups: &Path) {
     for entry in std::fs::read_dir(backups).into_iter().flatten().flatten() {
         let folder = entry.path();
         let used = std::fs::metadata(folder.join(USED)).and_then(|found| found.modified());
-        let is_old = used.is_ok_and(|used| used.elapsed().is_ok_and(|age| age > RETENTION.age));
+        let is_old = used.is_ok_and(|used| used.elapsed().is_ok_and(|age| age > AGE));
         if is_old && !is_in_use(&folder) {
             let _somebody_else_was_faster = std::fs::remove_dir_all(folder);
         }

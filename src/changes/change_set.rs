@@ -70,8 +70,8 @@ impl EntryChange {
         self.before.is_folder() || self.after.is_folder()
     }
 
-    /// Combines this change with the one after it; `None` if they cancel out.
-    pub fn then(self, next: Self) -> Option<Self> {
+    /// Combines this change with the one that follows it immediately; `None` if they cancel out.
+    pub(super) fn then(self, next: Self) -> Option<Self> {
         (self.before != next.after).then_some(Self {
             after: next.after,
             ..self
@@ -242,20 +242,6 @@ impl ChangeSet {
             } else {
                 Vec::new()
             },
-        }
-    }
-
-    /// These changes and the ones after them as one.
-    #[must_use]
-    pub fn then(self, next: Self) -> Self {
-        let sorted = |earlier, later| {
-            let mut both = joined(earlier, later, EntryChange::then);
-            both.sort();
-            both
-        };
-        Self {
-            files: sorted(self.files, next.files),
-            git: sorted(self.git, next.git),
         }
     }
 

@@ -179,12 +179,7 @@ impl Checkpoints {
         let index = self.at(turn);
         if let Some(entry) = self.turns.get_mut(index) {
             let earlier = std::mem::take(&mut entry.changes);
-            let join = move || ChangeSet {
-                files: joined(earlier.files, changes.files, |earlier, next| {
-                    edits::then(&images, earlier, next)
-                }),
-                git: joined(earlier.git, changes.git, EntryChange::then),
-            };
+            let join = move || earlier.then(changes, &images);
             (entry.since, entry.changes) = (Instant::now(), blocking(join).await);
         }
         self.turns.retain(|entry| !entry.changes.is_empty());

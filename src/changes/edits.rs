@@ -4,9 +4,9 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Images;
-use super::change_set::{Entry, EntryChange};
+use super::change_set::{Entry, EntryChange, joined};
 use super::review::without;
+use super::{ChangeSet, Images};
 use crate::domain::{FileDiff, Stored};
 use crate::workspace::{Workspace, blocking, content};
 
@@ -125,6 +125,19 @@ pub(super) async fn texts(
         Some((before, text(&images, &change.after, limit)?))
     })
     .await
+}
+
+impl ChangeSet {
+    /// These changes and the ones after them as one, in the order in which their paths were changed first. What somebody
+    /// changed between them is not part of it. Blocks.
+    #[must_use]
+    pub fn then(self, next: Self, images: &Images) -> Self {
+        let then = |earlier, next| self::then(images, earlier, next);
+        Self {
+            files: joined(self.files, next.files, then),
+            git: joined(self.git, next.git, EntryChange::then),
+        }
+    }
 }
 
 /// Both changes of a path as one; `None` if they cancel out. Where somebody changed the file between them, that is not

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, OpenOptions};
@@ -16,14 +16,8 @@ use cap_std::fs::{Dir, OpenOptions};
 use super::change_set::{ChangeSet, Entry, EntryChange};
 use super::pack::Pack;
 use crate::domain::{FileDiff, lock};
-use crate::workspace::state::{Retention, address, create_private};
+use crate::workspace::state::{address, create_private, named, prune};
 use crate::workspace::{content, disk, mode};
-
-/// Which previous versions stay when a session starts to store its own.
-pub(crate) const RETENTION: Retention = Retention {
-    age: Duration::from_hours(30 * 24),
-    bytes: 256 << 20,
-};
 
 /// The folder of previous versions.
 pub fn folder(state: &Path) -> PathBuf {
@@ -54,14 +48,16 @@ enum Store {
 }
 
 impl Store {
-    /// Whether it is there. Whoever asks needs it, so it is kept as long as one that is stored now.
-    fn has(&self, name: &str) -> bool {
+    /// Whether it is there with its `size`: a crash of the system may have cut it. Whoever asks needs it, so it is kept as
+    /// long as one that is stored now.
+    fn has(&self, name: &str, size: u64) -> bool {
         match self {
             Self::Folder(folder) => {
                 let found = folder.open_with(name, OpenOptions::new().write(true));
                 found.is_ok_and(|file| {
-                    let _is_removed_sooner = file.into_std().set_modified(SystemTime::now());
-                    true
+                    let file = file.into_std();
+                    let _is_removed_sooner = file.set_modified(SystemTime::now());
+                    file.metadata().is_ok_and(|found| found.len() == size)
                 })
             }
             Self::Pack(pack) => pack.has(name),
@@ -100,6 +96,20 @@ impl Images {
     pub fn create(folder: &Path) -> io::Result<Self> {
         create_private(folder)?;
         Self::open(folder)
+    }
+
+    /// The same without outdated ones.
+    ///
+    /// # Errors
+    /// It cannot be created, opened or read.
+    pub(super) fn pruned(folder: &Path) -> io::Result<Self> {
+        let pruned = Self::create(folder).and_then(|images| {
+            if let Some(Store::Folder(folder)) = &images.store {
+                prune(folder)?;
+            }
+            Ok(images)
+        });
+        pruned.map_err(|error| named(folder, &error))
     }
 
     /// The images in the file `pack`, which is created if necessary, in a private folder. [`Self::fork`] is the only
@@ -186,7 +196,7 @@ impl Images {
     /// Stores bytes; returns the same as [`Self::store`].
     pub(super) fn store_bytes(&self, bytes: &[u8]) -> io::Result<(String, u64, bool)> {
         let name = address(bytes);
-        let is_new = !self.has(&name);
+        let is_new = !self.has(&name, bytes.len() as u64);
         if is_new {
             let store = self.store.as_ref().ok_or(io::ErrorKind::NotFound)?;
             store.write(&name, bytes)?;
@@ -197,7 +207,7 @@ impl Images {
     /// Stores bytes so that they survive a crash of the system. Returns their name, and why they are in memory only.
     pub(super) fn keep(&self, bytes: &[u8]) -> (String, Option<io::Error>) {
         let name = address(bytes);
-        if self.has(&name) {
+        if self.has(&name, bytes.len() as u64) {
             return (name, None);
         }
         let stored = match &self.store {
@@ -247,10 +257,10 @@ impl Images {
             .chain(&changes.git)
             .flat_map(|change| [&change.before, &change.after]);
         for entry in entries {
-            let Entry::File { image, .. } = entry else {
+            let Entry::File { image, size, .. } = entry else {
                 continue;
             };
-            if entry.has_image() && !to.has(image) {
+            if entry.has_image() && !to.has(image, *size) {
                 to.store_bytes(&self.read(image)?)?;
             }
         }
@@ -282,7 +292,7 @@ impl Images {
                 disk::copy_with_mode(dir, path, &mut &*self.read(image)?, *mode)
             }
             #[cfg(unix)]
-            Entry::Link { target } => dir.symlink_contents(target, path),
+            Entry::Link { target } => disk::link(dir, path, target),
             #[cfg(not(unix))]
             Entry::Link { target } => Err(io::Error::new(
                 io::ErrorKind::Unsupported,
@@ -291,8 +301,8 @@ impl Images {
         }
     }
 
-    fn has(&self, name: &str) -> bool {
-        let is_stored = |store: &Store| store.has(name);
+    fn has(&self, name: &str, size: u64) -> bool {
+        let is_stored = |store: &Store| store.has(name, size);
         self.store.as_ref().is_some_and(is_stored) || lock(&self.in_memory).contains_key(name)
     }
 }
@@ -300,6 +310,8 @@ impl Images {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use std::time::Duration;
 
     #[test]
     fn what_is_stored_again_is_kept_as_long_as_what_is_new() {
@@ -328,6 +340,12 @@ mod tests {
             store_again();
             let age = stored.metadata().unwrap().modified().unwrap().elapsed();
             assert!(age.is_ok_and(|age| age < Duration::from_hours(1)));
+        }
+        // A crash of the system can leave any part of it.
+        for store_again in again {
+            File::create(store.join(&name)).unwrap();
+            store_again();
+            assert_eq!(images.read(&name).unwrap(), b"before");
         }
     }
 }

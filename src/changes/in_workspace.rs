@@ -160,7 +160,12 @@ impl Work<'_> {
                 Reason::Changed
             });
         }
-        let stored = stored(&before, &after, is_created, is_removed);
+        // Another file in the place of a removed one is somebody else's.
+        let stored = if is_removed {
+            file.now.is_none().then_some(before.stored)
+        } else {
+            stored(&before, &after, is_created)
+        };
         let (text, lines) = blocking(move || without(&before.text, &after.text, &now)).await;
         let lines: Vec<_> = lines.into_iter().map(Reason::Lines).collect();
         // Half of a command's text among somebody else's lines would be a file that never existed.
@@ -177,10 +182,7 @@ impl Work<'_> {
 }
 
 /// How a text is to be stored again, where its file now does not tell.
-fn stored(before: &Text, after: &Text, is_created: bool, is_removed: bool) -> Option<Stored> {
-    if is_removed {
-        return Some(before.stored);
-    }
+fn stored(before: &Text, after: &Text, is_created: bool) -> Option<Stored> {
     // A file that was removed and written again has the permissions of a new one.
     let mode = before.stored.mode;
     let mode = mode.filter(|_| !is_created && mode != after.stored.mode);

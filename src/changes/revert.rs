@@ -455,8 +455,9 @@ impl<'a> Revert<'a> {
                     _ => failed(error),
                 })?;
             }
-            // The new file replaces the old one atomically.
-            (Entry::File { .. } | Entry::Link { .. }, Entry::File { .. }) | (Entry::Absent, _) => {}
+            // The new one replaces the old one atomically.
+            (Entry::File { .. } | Entry::Link { .. }, Entry::File { .. } | Entry::Link { .. })
+            | (Entry::Absent, _) => {}
             _ => dir.remove_file(path).map_err(failed)?,
         }
         self.images.make(dir, path, before).map_err(|error| {

@@ -66,7 +66,10 @@ impl Watched {
     fn look(&mut self) -> ChangeSet {
         let ended = self.ended.take().map(|(_, changes)| changes);
         let changes = self.snapshots.look();
-        ended.unwrap_or_default().then(self.attributed(changes))
+        let changes = self.attributed(changes);
+        ended
+            .unwrap_or_default()
+            .then(changes, self.snapshots.images())
     }
 
     fn attributed(&mut self, changes: ChangeSet) -> ChangeSet {
@@ -91,7 +94,8 @@ impl Watched {
     fn look_between(&mut self, has_jobs: bool) {
         if has_jobs {
             let changes = self.look();
-            self.by_jobs = std::mem::take(&mut self.by_jobs).then(changes);
+            let by_jobs = std::mem::take(&mut self.by_jobs);
+            self.by_jobs = by_jobs.then(changes, self.snapshots.images());
         } else {
             let _by_others = (
                 self.ended.take(),
@@ -332,7 +336,8 @@ impl Shared {
             } else {
                 ChangeSet::default()
             };
-            let mut changed = self.report(workspace, &watched.snapshots, earlier.then(changes));
+            let changes = earlier.then(changes, watched.snapshots.images());
+            let mut changed = self.report(workspace, &watched.snapshots, changes);
             changed.told.append(&mut watched.notes);
             let lost = watched.snapshots.lost(&before);
             if !lost.is_empty() {
@@ -368,8 +373,10 @@ impl Shared {
         &self,
         workspace: &Workspace,
         snapshots: &Snapshots,
-        changes: ChangeSet,
+        mut changes: ChangeSet,
     ) -> Changed {
+        changes.files.sort();
+        changes.git.sort();
         let images = self.surroundings.state.as_deref().map(images::folder);
         let stored = images.map_or(Ok(()), |images| {
             snapshots.images().publish(&changes, &images)

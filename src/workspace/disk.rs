@@ -404,8 +404,7 @@ pub(crate) fn copy_with_mode(
     from: &mut impl Read,
     mode: u32,
 ) -> io::Result<()> {
-    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    let folder = dir.open_dir(openable(path.parent().unwrap_or(path)))?;
+    let (folder, name) = place(dir, path)?;
     let temporary = Temporary::create(&folder)?;
     if let Ok(old) = open_here(&folder, name) {
         metadata::copy(&old, temporary.file())?;
@@ -415,6 +414,20 @@ pub(crate) fn copy_with_mode(
     io::copy(from, &mut temporary.file())?;
     metadata::set_mode(temporary.file(), mode)?;
     temporary.rename(name)
+}
+
+/// Makes a symbolic link atomically, in the place of an older file or link if one is there.
+#[cfg(unix)]
+pub(crate) fn link(dir: &Dir, path: &Path, target: &Path) -> io::Result<()> {
+    let (folder, name) = place(dir, path)?;
+    Temporary::link(&folder, target)?.rename(name)
+}
+
+/// The folder that `path` is in, and its name there.
+fn place<'a>(dir: &Dir, path: &'a Path) -> io::Result<(Dir, &'a OsStr)> {
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let folder = dir.open_dir(openable(path.parent().unwrap_or(path)))?;
+    Ok((folder, name))
 }
 
 fn remove_now(path: &WorkspacePath, expected: &[u8]) -> io::Result<Option<u32>> {

@@ -27,14 +27,12 @@ const SECTOR: usize = 512;
 #[derive(Debug, Clone)]
 pub struct StateFolder(std::sync::Arc<Root>);
 
-/// What is kept when a folder is pruned.
-#[derive(Debug, Clone, Copy)]
-pub struct Retention {
-    /// Files up to this age.
-    pub age: Duration,
-    /// Up to this many bytes in total; the oldest files are removed first.
-    pub bytes: u64,
-}
+/// What can be undone stays stored this long.
+pub const AGE: Duration = Duration::from_hours(30 * 24);
+/// The oldest of it goes sooner where it has more bytes than this, if it is not [`FRESH`].
+pub const BYTES: u64 = 4 << 30;
+/// What is not older than this stays, however much it is: somebody is working with it.
+const FRESH: Duration = Duration::from_hours(24);
 
 /// A file of the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,7 +82,7 @@ pub async fn lock_file(path: PathBuf) -> io::Result<File> {
 }
 
 /// Adds the folder to an error, because the person may have configured it.
-fn named(folder: &Path, error: &io::Error) -> io::Error {
+pub(crate) fn named(folder: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
 }
 
@@ -257,23 +255,14 @@ impl StateFolder {
         })
         .await
     }
-
-    /// Removes files that are too old or too large in total.
-    ///
-    /// # Errors
-    /// The folder cannot be read. Files that cannot be removed stay.
-    pub async fn prune(&self, retention: Retention) -> io::Result<()> {
-        let root = self.0.clone();
-        blocking(move || prune(root.dir(), retention)).await
-    }
 }
 
-/// [`StateFolder::prune`] for any folder. Blocks.
+/// Removes files that are too old or too large in total. Blocks.
 ///
 /// # Errors
 /// The folder cannot be read. Files that cannot be removed stay.
-pub(crate) fn prune(dir: &Dir, retention: Retention) -> io::Result<()> {
-    for file in outdated(files(dir)?, SystemTime::now(), retention) {
+pub(crate) fn prune(dir: &Dir) -> io::Result<()> {
+    for file in outdated(files(dir)?, SystemTime::now()) {
         let _stays = dir.remove_file(file.name);
     }
     Ok(())
@@ -313,14 +302,14 @@ fn files(dir: &Dir) -> io::Result<Vec<Found>> {
 }
 
 /// The files to remove.
-fn outdated(mut files: Vec<Found>, now: SystemTime, retention: Retention) -> Vec<Found> {
+fn outdated(mut files: Vec<Found>, now: SystemTime) -> Vec<Found> {
     files.sort_by(|a, b| b.written.cmp(&a.written).then_with(|| a.name.cmp(&b.name)));
     let mut bytes = 0_u64;
     files.retain(|file| {
         bytes = bytes.saturating_add(file.bytes);
         // A file with a time in the future is not old.
         let age = now.duration_since(file.written).unwrap_or_default();
-        age > retention.age || bytes > retention.bytes
+        age > AGE || (bytes > BYTES && age > FRESH)
     });
     files
 }
@@ -333,29 +322,24 @@ mod tests {
 
     #[test]
     fn old_entries_are_pruned_oldest_first() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
-        let file = |name: &str, bytes, age: u64| Found {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_hours(1000);
+        let file = |name: &str, quarters, hours: u64| Found {
             name: name.to_owned(),
-            bytes,
-            written: now - Duration::from_secs(age),
+            bytes: quarters * BYTES / 4,
+            written: now - Duration::from_hours(hours),
         };
         let check = |files: Vec<Found>, expected: &[&str]| {
-            let retention = Retention {
-                age: Duration::from_secs(100),
-                bytes: 10,
-            };
-            let gone: Vec<_> = outdated(files, now, retention)
+            let gone: Vec<_> = outdated(files, now)
                 .into_iter()
                 .map(|file| file.name)
                 .collect();
             assert_eq!(gone, expected);
         };
-        check(vec![file("a", 5, 0), file("b", 5, 100)], &[]);
-        check(vec![file("a", 1, 0), file("b", 1, 101)], &["b"]);
-        check(
-            vec![file("a", 4, 3), file("b", 4, 2), file("c", 4, 1)],
-            &["a"],
-        );
+        check(vec![file("a", 2, 0), file("b", 2, 720)], &[]);
+        check(vec![file("a", 1, 0), file("b", 1, 721)], &["b"]);
+        let last = |hours| vec![file("a", 2, hours), file("b", 2, 20), file("c", 2, 1)];
+        check(last(25), &["a"]);
+        check(last(24), &[]);
     }
 
     #[tokio::test]
@@ -444,13 +428,5 @@ mod tests {
             1,
             "no temporary file stays"
         );
-        folder
-            .prune(Retention {
-                age: Duration::from_mins(1),
-                bytes: 0,
-            })
-            .await
-            .unwrap();
-        assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0);
     }
 }

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::changes::Images;
-use crate::changes::images::RETENTION;
-use crate::workspace::{StateFolder, blocking};
+use crate::workspace::blocking;
 
 /// From this many bytes in memory on, older turns can no longer be undone.
 const MEMORY: usize = 64 << 20;
@@ -39,10 +38,13 @@ impl Store {
         }
         let images = match self.folder.take() {
             None => Images::default(),
-            Some(folder) => opened(folder).await.unwrap_or_else(|error| {
-                self.problem = Some(error);
-                Images::default()
-            }),
+            Some(folder) => {
+                let opened = blocking(move || Images::pruned(&folder)).await;
+                opened.unwrap_or_else(|error| {
+                    self.problem = Some(error);
+                    Images::default()
+                })
+            }
         };
         Arc::clone(self.images.insert(Arc::new(images)))
     }
@@ -67,12 +69,4 @@ impl Store {
             )
         })
     }
-}
-
-async fn opened(path: PathBuf) -> io::Result<Images> {
-    StateFolder::open(path.clone())
-        .await?
-        .prune(RETENTION)
-        .await?;
-    blocking(move || Images::open(&path)).await
 }

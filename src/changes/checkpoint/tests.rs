@@ -639,3 +639,42 @@ async fn permissions_are_restored_even_if_text_is_merged() {
     assert_eq!(fixture.redo().await.unwrap().left, Vec::new());
     assert_eq!(seen(&fixture), (0o100_755, b"ONE\ntwo\nmine\n".to_vec()));
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_somebody_wrote_in_the_place_of_a_removed_one_stays_as_it_is() {
+    let mut fixture = Fixture::new();
+    fixture.write("a.txt", b"caf\xe9\n");
+    fixture.write("b.txt", b"one\n");
+    set_mode(&fixture.path("a.txt"), 0o755);
+    fixture.removal(1, "a.txt").await;
+    assert!(fixture.tool(1, "b.txt", whole("two\n")).await);
+    fixture.write("a.txt", "mine: caf\u{e9}\n".as_bytes());
+    set_mode(&fixture.path("a.txt"), 0o600);
+    let mut expected = fixture.tree();
+    fixture.undo().await.unwrap();
+    expected.get_mut(&fixture.path("b.txt")).unwrap().1 = b"one\n".to_vec();
+    assert_eq!(fixture.tree(), expected);
+}
+
+#[tokio::test]
+async fn what_is_open_in_the_editor_can_be_undone_once_it_is_closed() {
+    let mut fixture = Fixture::new();
+    fixture.write("a.bin", b"\0");
+    fixture.write("b.txt", b"b\n");
+    let before = fixture.tree();
+    fixture
+        .command(1, |fixture| {
+            fixture.write("a.bin", b"text\n");
+            fixture.write("b.txt", b"B\n");
+        })
+        .await;
+    let uri = format!("file://{}", fixture.path("a.bin").display());
+    let documents = fixture.workspace.documents();
+    documents.open(&uri, 1, "", "text\ntyped\n");
+    let left = fixture.undo().await.unwrap().left;
+    assert_eq!(left.len(), 1, "{left:?}");
+    fixture.workspace.documents().close(&uri);
+    assert_eq!(fixture.undo().await.unwrap().left, Vec::new());
+    assert_eq!(fixture.tree(), before);
+}

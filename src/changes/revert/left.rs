@@ -63,7 +63,7 @@ impl Reason {
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,
-            Self::Denied | Self::Full | Self::Unsaved | Self::Io(_)
+            Self::Denied | Self::Full | Self::Unsaved | Self::Open | Self::Io(_)
         )
     }
 }

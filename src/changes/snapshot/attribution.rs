@@ -68,7 +68,7 @@ impl Snapshots {
         if !theirs.is_empty() {
             let mut aside = self.look();
             aside.files.retain(|change| !theirs.contains(&change.path));
-            changes = changes.then(aside);
+            changes = changes.then(aside, &self.images);
         }
         (changes, notes)
     }

@@ -294,7 +294,8 @@ fn concurrent_writes_are_not_attributed_to_the_command() {
     // The command continued from the text saved first.
     fs::write(root.join("README.md"), "# Mine\nboth\n").unwrap();
     let changes = scene.snapshots.look();
-    let (changes, notes) = scene.snapshots.attribute(changes, &written.into(), false);
+    let (mut changes, notes) = scene.snapshots.attribute(changes, &written.into(), false);
+    changes.files.sort();
     scene
         .snapshots
         .images()

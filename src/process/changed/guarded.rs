@@ -98,7 +98,8 @@ impl Watched {
         }
         let changes = self.attributed(changes);
         let (before, others) = self.ended.take().unwrap_or((before, ChangeSet::default()));
-        self.ended = Some((before, others.then(changes)));
+        let changes = others.then(changes, self.snapshots.images());
+        self.ended = Some((before, changes));
         notes
     }
 }

@@ -2,6 +2,8 @@
 
 use std::ffi::OsStr;
 use std::io;
+#[cfg(unix)]
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -58,6 +60,15 @@ impl<'a> Temporary<'a> {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// A symbolic link instead of the file.
+    #[cfg(unix)]
+    pub fn link(dir: &'a Dir, target: &Path) -> io::Result<Self> {
+        let temporary = Self::create(dir)?;
+        dir.remove_file(&temporary.name)?;
+        dir.symlink_contents(target, &temporary.name)?;
+        Ok(temporary)
     }
 
     pub fn file(&self) -> &File {

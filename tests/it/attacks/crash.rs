@@ -153,15 +153,17 @@ fn a_server_killed_at_any_system_call_leaves_the_old_file_or_the_new_one() {
 const FILES: u64 = 8;
 
 /// A command that makes every kind of change.
-const COMMAND: &str = "sed -i s/old/NEW/ *.txt; rm 3.txt; mkdir made; echo x > made/x; chmod 600 5.txt; ln -s 1.txt link";
+const COMMAND: &str = "sed -i s/old/NEW/ *.txt; rm 3.txt; mkdir made; echo x > made/x; chmod 600 5.txt; ln -s 1.txt link; \
+                       ln -sf 2.txt was_file; rm was_link; echo x > was_link; ln -sfn 2.txt other";
 
 /// Kills the server while such a command runs, is recorded, undone and redone.
-const DEATHS: [(&str, &[u64]); 5] = [
+const DEATHS: [(&str, &[u64]); 6] = [
     ("openat", &[1, 10, 60]),
     ("write", &[1, 4, 20]),
     ("fsync", &[1, 2, 6, 30]),
     ("rename", &[1, 5, 30]),
     ("unlink", &[1, 2]),
+    ("symlink", &[1, 2]),
 ];
 
 /// The entry at each path: a file's bytes, a link's target, and the permissions.
@@ -185,7 +187,9 @@ fn kill_around(call: &str, n: u64, action: Option<&str>) -> Result<bool, String>
         scene.write(&scene.ws(&format!("{n}.txt")), old(n));
     }
     // From here on, everything the server needs for commands exists.
-    scene.calls(&[run("true")]);
+    scene.calls(&[run(
+        "true; echo x > was_file; ln -s 1.txt was_link; ln -s 1.txt other",
+    )]);
     let mut play = scene.start("auto");
     play.turn();
     let before = contents(&scene);

@@ -89,6 +89,7 @@ fn variants(call: &str) -> &'static str {
         "fsync" => "?fsync,?fdatasync",
         "rename" => "?rename,?renameat,?renameat2",
         "unlink" => "?unlink,?unlinkat",
+        "symlink" => "?symlink,?symlinkat",
         "ftruncate" => "?truncate,?ftruncate",
         other => panic!("unknown family {other}"),
     }

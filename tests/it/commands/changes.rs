@@ -654,6 +654,47 @@ fn background_job_changes_are_undone_separately_from_tool_edits() {
 }
 
 #[test]
+fn lines_saved_between_two_changes_of_a_job_survive_its_undo() {
+    let job = "until [ -e begin ]; do sleep 0.02; done; echo job >> a; \
+               until [ -e go ]; do sleep 0.02; done; echo more >> a; touch done; sleep 60";
+    let call = |arguments: Value| json!([{ "call": { "id": "c1", "name": "run_command", "arguments": arguments } }]);
+    let done = json!([{ "text": "Done." }]);
+    let job = call(json!({ "command": job, "background": true }));
+    let script = [job, done.clone(), call(run("true")), done];
+    let stage = Stage {
+        world: World::new(script.to_vec().into()),
+        ..Stage::new(Level::Best, &[])
+    };
+    stage.world.write("a", "whole\n");
+    let mut client = stage.client();
+    let session = automatic(&mut client, &stage);
+    assert_eq!(finish(&mut client, &session), "end_turn");
+    stage.world.write("begin", "");
+    let is_written = || stage.world.read("a") == "whole\njob\n";
+    until("the job writes", is_written);
+    // Its change is seen before another command begins.
+    assert_eq!(finish(&mut client, &session), "end_turn");
+    let uri = stage.world.uri("a");
+    client.open(&uri, "whole\njob\n");
+    save(&mut client, &stage, "a", "mine\nwhole\njob\n");
+    client.notify(
+        "textDocument/didClose",
+        json!({ "textDocument": { "uri": uri } }),
+    );
+    stage.world.write("go", "");
+    until("the job goes on", || {
+        stage.world.path().join("done").exists()
+    });
+    assert_eq!(stage.world.read("a"), "mine\nwhole\njob\nmore\n");
+    let answer = client.call(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": "undo" }),
+    );
+    assert!(answer.get("error").is_none(), "{answer}");
+    assert_eq!(stage.world.read("a"), "mine\nwhole\n", "{answer}");
+}
+
+#[test]
 fn two_sessions_in_one_folder_undo_each_its_own() {
     let calls = [
         "echo a >> shared; echo a > a; rm gone",

@@ -255,3 +255,21 @@ fn files_that_were_removed_and_moved_when_tandem_was_killed_are_there_again_afte
         "{undone}"
     );
 }
+
+#[test]
+fn what_was_changed_today_can_be_undone_whatever_else_was_stored_since() {
+    let world = world(&[edit("a.rs", &[("one", "two")]), write("b.rs", "b\n")]);
+    world.write("a.rs", "one\n");
+    let mut client = world.client();
+    let first = session(&mut client, &world);
+    turn(&mut client, &first);
+    // Another session's, with holes.
+    let large = world.path().join(".home/state/checkpoints/large");
+    let large = std::fs::File::create(large).unwrap();
+    large.set_len(1 << 40).unwrap();
+    let mut client = restarted(client, &world, &first);
+    let other = session(&mut client, &world);
+    turn(&mut client, &other);
+    undo(&mut client, &first);
+    assert_eq!(world.read("a.rs"), "one\n");
+}
