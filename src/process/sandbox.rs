@@ -315,15 +315,16 @@ impl Sandbox {
         &self.lacking
     }
 
-    /// Whether protected files are read-only in the sandbox, rather than restored afterwards.
+    /// Whether nothing in the sandbox can change protected files, which are looked at afterwards otherwise.
     pub(super) fn pins(&self) -> bool {
         match self.level {
             #[cfg(target_os = "linux")]
             Level::Bubblewrap(_) => true,
             #[cfg(target_os = "linux")]
             Level::Landlock => false,
+            // Its rules are about paths, which a hard link has several of.
             #[cfg(target_os = "macos")]
-            Level::Seatbelt => true,
+            Level::Seatbelt => false,
             Level::None => false,
         }
     }
