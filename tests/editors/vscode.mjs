@@ -153,7 +153,7 @@ function groups() {
       ["one undo reverts the edit and keeps what was typed", undoEdit],
       ["a model that says nothing for ten seconds is reported", quiet],
       ["Stop closes the model's stream at once, and the next prompt works", stopAndGoOn],
-      ["the arrow keys recall earlier prompts", recall],
+      ["the arrow keys recall earlier prompts, and the draft is not lost", recall],
     ],
     besideTyped(turnChecks({ ...tools, typed: TYPED })),
     besideTyped([
@@ -236,6 +236,7 @@ async function noModel() {
   await bench.say("hello");
   const card = bench.chat.locator(".list .error");
   await card.filter({ hasText: "No model is set up yet." }).waitFor();
+  await bench.chat.locator(".welcome").waitFor({ state: "hidden" });
   await card.locator("summary").click();
   await card.locator("details[open]", { hasText: "TANDEM_BASE_URL" }).filter({ hasText: "config.toml" }).waitFor();
   await card.getByRole("button", { name: "Set Up Model" }).waitFor();
@@ -430,6 +431,15 @@ async function recall() {
   await box.press("ArrowDown");
   await box.press("ArrowDown");
   await shows("");
+  await box.fill("A new thought.");
+  await bench.command("tandem: Open Chat"); // by then, the draft is saved
+  await box.press("Home");
+  await box.press("ArrowUp");
+  await shows("Still there?");
+  await bench.command("tandem: Open Chat");
+  await bench.reload();
+  await shows("A new thought.");
+  await box.fill("");
 }
 
 async function rejectEdit() {

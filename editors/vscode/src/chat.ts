@@ -138,12 +138,12 @@ export class ChatView implements WebviewViewProvider, Disposable {
     }
   }
 
-  attach(attachment: Attachment): void {
+  attach(attachment: Attachment, draft = this.draft): void {
     if (attachment.block.type === "image" && attachment.block.data.length > MAX_IMAGE) {
       void window.showWarningMessage(l10n.t("{0} was not added: images can be at most 3.75 MB.", attachment.label));
       return;
     }
-    this.draft.attach(attachment);
+    draft.attach(attachment);
     this.attached();
   }
 
@@ -153,17 +153,6 @@ export class ChatView implements WebviewViewProvider, Disposable {
         this.attach(await attachmentOfFile(uri));
       } catch {
         void window.showWarningMessage(l10n.t("{0} was not added: it could not be read.", uri.toString()));
-      }
-    }
-  }
-
-  /** A label no attachment has yet: pasted images all have the same name. */
-  private unused(name: string): string {
-    const isUsed = (one: string) => this.draft.attachments.some(({ label }) => label === one);
-    for (let count = 1; ; count++) {
-      const label = count === 1 ? name : `${name} (${count})`;
-      if (!isUsed(label)) {
-        return label;
       }
     }
   }
@@ -204,6 +193,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   private async receive(message: FromView): Promise<void> {
+    const session = this.conversations.sessions.find(({ draft }) => draft.number === message.draft) ?? this.session;
+    const { draft } = session;
     switch (message.type) {
       case "ready":
         this.listening = true;
@@ -213,32 +204,33 @@ export class ChatView implements WebviewViewProvider, Disposable {
         this.offerSetUp();
         return this.giveFocus();
       case "draft":
-        if (this.shown !== undefined) {
-          const { isEmpty } = this.shown;
-          this.shown.text = this.input = message.text;
+        if (draft.number === message.draft) {
+          const { isEmpty } = draft;
+          draft.text = message.text;
+          this.input = draft === this.shown ? message.text : this.input;
           this.conversations.rememberSoon();
-          if (isEmpty && !this.shown.isEmpty) {
-            await this.session.typingBegan();
+          if (isEmpty && !draft.isEmpty) {
+            await session.typingBegan();
           }
         }
         return;
       case "cancelEdit":
-        this.draft.cancelEdit();
+        draft.cancelEdit();
         return this.showDraft();
       case "drawn":
         return this.text.drawn();
       case "send":
-        return this.send(message.text, message.now);
+        return this.send(session, message.text, message.now);
       case "complete":
-        return this.complete(message.request, message.query);
+        return this.complete(session, message.request, message.query);
       case "stop":
-        return this.session.stop();
+        return session.stop();
       case "answer":
-        return this.session.questions.answer(message.id, message.optionId);
+        return session.questions.answer(message.id, message.optionId);
       case "pick":
-        return this.session.pick(message.what, message.value);
+        return session.pick(message.what, message.value);
       case "goBack":
-        return this.goBack(message.id, message.how);
+        return this.goBack(session, message.id, message.how);
       case "copy":
         return env.clipboard.writeText(message.text);
       case "attach":
@@ -246,34 +238,34 @@ export class ChatView implements WebviewViewProvider, Disposable {
       case "picture":
         return this.post({ type: "picture", image: message.image, url: pictureOf(message.image) });
       case "image":
-        return this.attach(imageAttachment(this.unused(message.name), message.mimeType, message.data));
+        return this.attach(imageAttachment(unused(draft, message.name), message.mimeType, message.data), draft);
       case "attachFiles":
         return this.attachFiles(message.uris.map((uri) => Uri.parse(uri)));
       case "look":
         return this.looking.toggle(message.what);
       case "detach":
-        this.draft.detach(message.index);
+        draft.detach(message.index);
         return this.attached();
       case "returnToInput":
-        return this.session.returnToInput(message.index);
+        return session.returnToInput(message.index);
       case "job":
-        return this.useJob(message.what, message.id);
+        return this.useJob(session, message.what, message.id);
       case "openPort":
-        return this.openPort(message.id, message.port);
+        return this.openPort(session, message.id, message.port);
       case "runInBackground":
-        return this.session.runInBackground(message.id);
+        return session.runInBackground(message.id);
       case "open":
-        return openLocation(message.location, this.session);
+        return openLocation(message.location, session);
       case "showDiff":
         return this.preview.show(message.id, message.index);
       case "link":
-        return openLink(message.href, this.session);
+        return openLink(message.href, session);
       case "files":
         return this.post({ type: "files", names: await existing(message.names) });
       case "code":
-        return useCode(message, this.session);
+        return useCode(message, session);
       case "remedy":
-        return this.remedy(message.remedy, message.id);
+        return this.remedy(session, message.remedy, message.id);
       case "setup":
         return this.setupAsked(message);
       case "select":
@@ -283,8 +275,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
     }
   }
 
-  private async send(text: string, now: boolean): Promise<void> {
-    const { draft } = this;
+  private async send(to: Session, text: string, now: boolean): Promise<void> {
+    const { draft } = to;
     const { editing, attachments: attached } = draft;
     draft.clear(); // text typed from now on belongs to the next one
     if (draft.text === "") {
@@ -292,7 +284,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
     } else {
       this.showDraft();
     }
-    const session = await this.conversations.shown();
+    const shown = await this.conversations.shown();
+    const session = this.conversations.sessions.includes(to) ? to : shown; // what was restored has taken its place
     const notSent = () => {
       const message = { text, attachments: attached };
       if (editing === undefined) {
@@ -318,14 +311,13 @@ export class ChatView implements WebviewViewProvider, Disposable {
   }
 
   /** Puts an earlier message into the input, or sends it again in its place. */
-  private async goBack(id: number, how: "edit" | "again"): Promise<void> {
-    const { session } = this;
+  private async goBack(session: Session, id: number, how: "edit" | "again"): Promise<void> {
     const sent = session.sent(id);
     if (sent === undefined) {
       return;
     }
     if (how === "edit") {
-      this.draft.edit(sent.message, sent.turn);
+      session.draft.edit(sent.message, sent.turn);
       this.showDraft();
       return this.focus();
     }
@@ -334,8 +326,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
     }
   }
 
-  private async useJob(what: "stop" | "terminal", id: number): Promise<void> {
-    const { session } = this;
+  private async useJob(session: Session, what: "stop" | "terminal", id: number): Promise<void> {
     const job = session.jobs.find(id);
     if (what === "stop") {
       await session.stopJob(id);
@@ -344,16 +335,16 @@ export class ChatView implements WebviewViewProvider, Disposable {
     }
   }
 
-  private async openPort(id: number, port: number): Promise<void> {
-    const url = await this.session.openPort(id, port);
+  private async openPort(session: Session, id: number, port: number): Promise<void> {
+    const url = await session.openPort(id, port);
     if (url !== undefined) {
       // Where VS Code runs in a browser or on another machine, this forwards the port once more.
       await env.openExternal(await env.asExternalUri(Uri.parse(url)));
     }
   }
 
-  private async complete(request: number, query: string): Promise<void> {
-    this.post({ type: "completions", request, items: [...sourcesFor(query), ...(await this.session.complete(query))] });
+  private async complete(session: Session, request: number, query: string): Promise<void> {
+    this.post({ type: "completions", request, items: [...sourcesFor(query), ...(await session.complete(query))] });
   }
 
   private showDraft(): void {
@@ -379,13 +370,13 @@ export class ChatView implements WebviewViewProvider, Disposable {
     }
   }
 
-  private async remedy(remedy: Remedy, id?: number): Promise<void> {
+  private async remedy(session: Session, remedy: Remedy, id?: number): Promise<void> {
     if (remedy !== "retry" && remedy !== "continue") {
       await commands.executeCommand(remedyCommands[remedy]);
     } else if (id !== undefined) {
-      await this.session.remedy(id, remedy);
+      await session.remedy(id, remedy);
     } else {
-      await this.session.open();
+      await session.open();
     }
   }
 
@@ -403,10 +394,11 @@ export class ChatView implements WebviewViewProvider, Disposable {
   private reset(): void {
     this.text.reset();
     const { draft } = this;
+    const { number, text } = draft;
     const isOther = draft !== this.shown; // otherwise, text typed meanwhile would be lost
     this.shown = draft;
-    this.input = isOther ? draft.text : this.input;
-    this.post({ type: "reset", items: this.session.transcript.all(), state: this.state(), ...(isOther && { draft: draft.text }) });
+    this.input = isOther ? text : this.input;
+    this.post({ type: "reset", items: this.session.transcript.all(), state: this.state(), ...(isOther && { draft: { number, text } }) });
   }
 
   /** Scrolls to a turn of the conversation that is shown. */
@@ -478,6 +470,15 @@ export class ChatView implements WebviewViewProvider, Disposable {
       await this.focus();
     }
   }
+}
+
+/** A label no attachment has yet: pasted images all have the same name. */
+function unused({ attachments }: Draft, name: string): string {
+  let label = name;
+  for (let count = 2; attachments.some((one) => one.label === label); count++) {
+    label = `${name} (${count})`;
+  }
+  return label;
 }
 
 function shortened(text: string): string {

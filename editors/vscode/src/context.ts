@@ -32,8 +32,9 @@ export interface Attachment {
   readonly block: ContentBlock;
 }
 
-/** The images that a view knows, which shows them as thumbnails. */
-const images: ContentBlock[] = [];
+/** The images that a view knows, which shows them as thumbnails: as long as a draft or a message has them. */
+const images: WeakRef<ContentBlock>[] = [];
+const numbers = new WeakMap<ContentBlock, number>();
 
 export function chips(attachments: readonly Attachment[]): Chip[] {
   return attachments.map(({ label, block }) =>
@@ -43,13 +44,14 @@ export function chips(attachments: readonly Attachment[]): Chip[] {
 
 /** As an address that the view can show. */
 export function pictureOf(image: number): string {
-  const block = images[image];
+  const block = images[image]?.deref();
   return block?.type === "image" ? `data:${block.mimeType};base64,${block.data}` : "";
 }
 
 function numberOf(block: ContentBlock): number {
-  const known = images.indexOf(block);
-  return known >= 0 ? known : images.push(block) - 1;
+  const number = numbers.get(block) ?? images.push(new WeakRef(block)) - 1;
+  numbers.set(block, number);
+  return number;
 }
 
 /** The selection; when nothing is selected, the whole file by name, or the cell. */

@@ -3,8 +3,11 @@ import type { Attachment } from "./context";
 import type { Message } from "./turns";
 
 const EMPTY: Message = { text: "", attachments: [] };
+let drafts = 0;
 
 export class Draft {
+  /** The view names it in its messages. */
+  readonly number = ++drafts;
   private content = EMPTY;
   /** The turn that begins with the message being edited, and the previous draft. */
   private replaced: { readonly turn: number; readonly before: Message } | undefined;

@@ -24,26 +24,34 @@ export function followJob(session: Session, job: protocol.Job): void {
     return;
   }
   const name = l10n.t("Job {0}: {1}", job.id, visible(job.command).split("\n", 1)[0] ?? "");
-  const terminal = window.createTerminal({ name, pty: output(session, job.id, () => terminals.delete(key)) });
+  const terminal = window.createTerminal({ name, pty: output(session, job, () => terminals.delete(key)) });
   terminals.set(key, terminal);
   terminal.show();
 }
 
 /** `closed` is called when the terminal is gone. */
-function output(session: Session, id: number, closed: () => void) {
+function output(session: Session, { id, startedAt }: protocol.Job, closed: () => void) {
   const written = new EventEmitter<string>();
   let known = { offset: 0, line: "" };
   let timer: NodeJS.Timeout | undefined;
   let isOpen = true;
   const end = () => written.fire(`\r\n${l10n.t("The command has ended.")}\r\n`);
+  /** None, or one of a later server, has its id once its server is gone. */
+  const own = () => {
+    const job = session.jobs.find(id);
+    return job?.startedAt === startedAt ? job : undefined;
+  };
   const read = async () => {
-    const isRunning = session.jobs.find(id)?.state === "running";
+    const job = own();
+    if (job === undefined) {
+      return end();
+    }
     const { text, line, offset } = await session.jobOutput(id, known.offset, true);
     if (text !== "" || line !== known.line) {
       written.fire(REDRAW + shown(text) + NO_WRAP + shown(line) + WRAP);
     }
     known = { offset, line };
-    if (isOpen && isRunning) {
+    if (isOpen && job.state === "running") {
       timer = setTimeout(() => void follow(), READ_MS);
     } else {
       end();
@@ -58,7 +66,7 @@ function output(session: Session, id: number, closed: () => void) {
       clearTimeout(timer);
       closed();
     },
-    handleInput: (typed: string) => void (typed === CTRL_C && session.stopJob(id).catch(showFailure)),
+    handleInput: (typed: string) => void (typed === CTRL_C && own() && session.stopJob(id).catch(showFailure)),
   };
 }
 

@@ -31,6 +31,7 @@ import { currentEditor, rangeAttachment } from "./context";
 import type { Conversations } from "./conversations";
 import { EarlyTyping } from "./early";
 import { failure } from "./failure";
+import { counted } from "./hunks";
 import { cellOf } from "./notebooks";
 import { asDiff, type Lines, type Piece, piecesOf, shifted, withoutLastLineEnd } from "./rewrite";
 import { visible } from "./safe";
@@ -51,20 +52,24 @@ interface Shown extends Comment {
   readonly piece?: Piece;
 }
 
-interface Edit {
+interface Proposal {
+  /** The latest instruction. */
+  instruction: string;
+  /** The replacement so far. */
+  text: string | undefined;
+  pieces: readonly Piece[];
+  left: Set<Piece>;
+}
+
+interface Edit extends Proposal {
   readonly document: TextDocument;
   readonly thread: CommentThread;
   lines: Lines;
   /** While typed keys may go into the document. */
   early: EarlyTyping | undefined;
   input?: TextDocument | undefined;
-  /** The latest instruction. */
-  instruction: string;
-  /** The replacement so far. */
-  text: string | undefined;
-  pieces: readonly Piece[];
-  readonly left: Set<Piece>;
-  request: { readonly cancel: CancellationTokenSource; readonly end: Promise<void> } | undefined;
+  /** `before` is the proposal that it is to improve. */
+  request: { readonly cancel: CancellationTokenSource; readonly end: Promise<void>; readonly before: Proposal } | undefined;
 }
 
 export class Inline implements Disposable {
@@ -128,10 +133,10 @@ export class Inline implements Disposable {
 
   /** Opens it with what was typed so far. */
   private async open(editor: TextEditor, lines: Lines, typed: string): Promise<void> {
-    const { document } = editor;
+    const { document, selection } = editor;
     const range = rangeOf(document, lines);
-    const early = new EarlyTyping(editor, range.union(editor.selection));
-    if (!editor.selection.isEmpty) {
+    const early = new EarlyTyping(editor, range.union(selection));
+    if (!selection.isEmpty) {
       editor.selection = new Selection(range.end, range.end); // keys typed there replace nothing, and the input will be here
     }
     const opened = inputOpened();
@@ -152,12 +157,15 @@ export class Inline implements Disposable {
     this.draw();
     edit.input = await opened;
     const isFocused = await this.focusInput();
-    const more = await early.take();
+    const more = edit === this.edit ? await early.take() : undefined;
     edit.early = undefined;
-    editor.selection = new Selection(range.start, range.end);
+    if (edit !== this.edit) {
+      return; // discarded meanwhile: what is typed and selected now is meant for the document
+    }
+    editor.selection = selection.isEmpty ? selection : new Selection(range.start, range.end);
     if (more === undefined) {
       early.events.forEach((event) => this.changed(event));
-    } else if (more !== "" && !isFocused && !more.includes("\n") && edit === this.edit) {
+    } else if (more !== "" && !isFocused && !more.includes("\n")) {
       this.close(); // the widget moved with the lines, and has lost its place
       return this.open(editor, lines, typed + more);
     }
@@ -234,36 +242,31 @@ export class Inline implements Disposable {
     if (edit !== this.edit) {
       return;
     }
-    const previous = edit.text;
-    edit.instruction = instruction.trim();
-    edit.text = "";
-    edit.pieces = [];
-    edit.left.clear();
+    const { text, pieces, left } = edit;
+    const before = { instruction: edit.instruction || instruction.trim(), text, pieces, left };
+    Object.assign(edit, { instruction: instruction.trim(), text: "", pieces: [], left: new Set() } satisfies Proposal);
     const cancel = new CancellationTokenSource();
-    const end = this.run(edit, previous, cancel);
-    edit.request = { cancel, end };
+    const end = this.run(edit, before, cancel);
+    edit.request = { cancel, end, before };
     this.draw();
     await end;
   }
 
-  private async run(edit: Edit, previous: string | undefined, cancel: CancellationTokenSource): Promise<void> {
+  private async run(edit: Edit, before: Proposal, cancel: CancellationTokenSource): Promise<void> {
     const { document, instruction } = edit;
     const { start, end } = rangeOf(document, edit.lines);
     try {
       const range = { start: { line: start.line, character: 0 }, end: { line: end.line, character: end.character } };
       const textDocument = { uri: document.uri.toString() };
-      const params = { textDocument, range, instruction, ...(previous && { previous }) };
+      const params = { textDocument, range, instruction, ...(before.text && { previous: before.text }) };
       const text = await this.server.rewrite(params, cancel.token, (grown) => this.grew(edit, grown));
       edit.text = withoutLastLineEnd(text);
       edit.pieces = piecesOf(document.getText(rangeOf(document, edit.lines)), edit.text);
       edit.request = undefined;
       this.draw();
     } catch (error) {
-      edit.request = undefined;
-      if (!cancel.token.isCancellationRequested) {
-        edit.text = previous;
-        this.draw(failure(error).text);
-      }
+      Object.assign(edit, before, { request: undefined });
+      this.draw(cancel.token.isCancellationRequested ? undefined : failure(error).text);
     }
   }
 
@@ -315,12 +318,15 @@ export class Inline implements Disposable {
     }
   }
 
+  /** An improvement that is being written is stopped; otherwise, nothing of the edit remains. */
   private async discard(): Promise<void> {
-    const document = this.edit?.document;
-    this.close();
-    if (document !== undefined) {
-      await window.showTextDocument(document);
+    const { edit } = this;
+    if (edit?.request?.before.text !== undefined) {
+      return edit.request.cancel.cancel();
     }
+    this.close();
+    await edit?.early?.take(); // it was meant for the input
+    await (edit && window.showTextDocument(edit.document));
   }
 
   private close(): void {
@@ -362,10 +368,8 @@ export class Inline implements Disposable {
     thread.contextValue = isReady ? "ready" : "open";
     thread.label = this.label(edit);
     const asked = edit.instruction === "" ? [] : [comment(l10n.t("You"), new MarkdownString().appendText(visible(edit.instruction)))];
-    thread.comments = [
-      ...asked,
-      ...(problem === undefined ? proposal(edit) : [comment("tandem", new MarkdownString().appendText(problem))]),
-    ];
+    const failed = problem === undefined ? [] : [comment("tandem", new MarkdownString().appendText(problem))];
+    thread.comments = [...asked, ...proposal(edit), ...failed];
     this.tell(isReady && left.size < pieces.length);
     this.decorate();
   }
@@ -375,9 +379,7 @@ export class Inline implements Disposable {
       return l10n.t("tandem is writing… Escape stops");
     }
     if (pieces.length > 0) {
-      const count = pieces.length - left.size;
-      const words = count === 1 ? l10n.t("1 change") : l10n.t("{0} changes", count);
-      return l10n.t("{0}: Enter keeps, Escape discards, or describe what to improve", words);
+      return l10n.t("{0}: Enter keeps, Escape discards, or describe what to improve", counted(pieces.length - left.size));
     }
     return text === undefined ? l10n.t("Edit with tandem") : l10n.t("No change proposed");
   }

@@ -181,7 +181,12 @@ export type CodeAction = "copy" | "insert" | "apply" | "run" | "diagram";
 
 export type ToView =
   /** Includes the draft if it is not the one in the input. */
-  | { readonly type: "reset"; readonly items: readonly Item[]; readonly state: ChatState; readonly draft?: string }
+  | {
+      readonly type: "reset";
+      readonly items: readonly Item[];
+      readonly state: ChatState;
+      readonly draft?: { readonly number: number; readonly text: string };
+    }
   /** Answered with "drawn", and nothing follows before. */
   | { readonly type: "changes"; readonly changes: readonly Change[] }
   | { readonly type: "state"; readonly state: ChatState }
@@ -202,7 +207,10 @@ export type ToView =
   /** The answer to the view's "picture". */
   | { readonly type: "picture"; readonly image: number; readonly url: string };
 
-export type FromView =
+/** With the number of the draft in the input: while another conversation is about to be shown, what is done is meant for the one that is seen. */
+export type FromView = Action & { readonly draft?: number | undefined };
+
+export type Action =
   | { readonly type: "ready" }
   | { readonly type: "draft"; readonly text: string }
   | { readonly type: "drawn" }

@@ -91,7 +91,7 @@ export class Review implements Disposable {
   }
 
   async reject(part: Part): Promise<void> {
-    if (await mayRevert(part.file === undefined ? part.turn.files : [part.file])) {
+    if (part.file !== undefined || (await this.mayRevert((one) => one.session === part.session && one.turn.turn === part.turn.turn))) {
       await this.decide(part.session, { action: "reject", ...named(part) });
     }
   }
@@ -101,8 +101,7 @@ export class Review implements Disposable {
   }
 
   async rejectAll(): Promise<void> {
-    await Promise.all([...this.lists.keys()].map((session) => this.refresh(session)));
-    if (await mayRevert(this.turns.flatMap(({ turn }) => turn.files))) {
+    if (await this.mayRevert(() => true)) {
       await this.decideAll("reject");
     }
   }
@@ -119,9 +118,8 @@ export class Review implements Disposable {
 
   /** Restores files and conversation to before a turn, which an undo reverts until the next message. */
   async restore(session: Session, turn: number): Promise<boolean> {
-    const turns = this.lists.get(session)?.filter((one) => one.turn >= turn) ?? [];
-    const files = turns.flatMap((one) => one.files);
-    return (await mayRevert(files, restoring)) && this.decide(session, { action: "restore", turn });
+    const isReverted = (one: Part) => one.session === session && one.turn.turn >= turn;
+    return (await this.mayRevert(isReverted, restoring)) && this.decide(session, { action: "restore", turn });
   }
 
   dispose(): void {
@@ -129,6 +127,25 @@ export class Review implements Disposable {
     this.changed.dispose();
     for (const subscription of this.subscriptions) {
       subscription.dispose();
+    }
+  }
+
+  /** Asks before changes in several files are reverted, and again if there are others by the time of the answer: a turn may have gone on. */
+  private async mayRevert(isReverted: (part: Part) => boolean, ask = rejecting): Promise<boolean> {
+    for (let named: ReadonlySet<string> = new Set(); ;) {
+      await Promise.all([...this.lists.keys()].map((session) => this.refresh(session)));
+      const files = this.all().filter(isReverted);
+      const paths = new Set(files.map(({ session, turn, file }) => `${session.savedId} ${turn.turn} ${file.path}`));
+      const count = new Set(files.map(({ file }) => file.path)).size;
+      if (count < 2 || isDeepStrictEqual(paths, named)) {
+        return true;
+      }
+      const [words, yes] = ask(count);
+      const detail = l10n.t("Undo restores them.");
+      if ((await window.showWarningMessage(words, { modal: true, detail }, yes)) !== yes) {
+        return false;
+      }
+      named = paths;
     }
   }
 
@@ -227,17 +244,6 @@ export class Review implements Disposable {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.conversations.sessions.forEach((session) => void this.refresh(session)), REST_MS);
   }
-}
-
-/** Asks before changes in several files are reverted. */
-async function mayRevert(files: readonly ReviewedFile[], ask = rejecting): Promise<boolean> {
-  const count = new Set(files.map(({ path }) => path)).size;
-  if (count < 2) {
-    return true;
-  }
-  const [words, yes] = ask(count);
-  const detail = l10n.t("Undo restores them.");
-  return (await window.showWarningMessage(words, { modal: true, detail }, yes)) === yes;
 }
 
 function rejecting(count: number): [words: string, yes: string] {

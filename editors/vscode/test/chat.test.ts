@@ -4,10 +4,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { EventEmitter, Uri, type WebviewView, window, workspace } from "vscode";
 import { ResponseError } from "vscode-languageclient/node";
 import { ChatView } from "../src/chat";
-import type { FromView, ToView } from "../src/messages";
+import { chips, imageAttachment, pictureOf } from "../src/context";
+import type { Action, FromView, ToView } from "../src/messages";
 import type { Focus } from "../src/focus";
 import type { Preview } from "../src/preview";
 import type { Renewal } from "../src/renewal";
@@ -32,6 +35,9 @@ class Stage {
   began = 0;
   current = { transcript: new Transcript(), state: { phase: "ready" }, draft: this.draft, typingBegan: async () => void (this.began += 1) };
   asking = 0;
+  get sessions() {
+    return [this.current];
+  }
   labels = [];
   private readonly happened = new EventEmitter<SessionEvent>();
   readonly onEvent = this.happened.event;
@@ -46,6 +52,8 @@ class Stage {
 class Pane {
   visible = true;
   badge: { value: number } | undefined;
+  /** What the input shows. */
+  private draft: number | undefined;
   readonly received: ToView[] = [];
   private readonly sent = new EventEmitter<FromView>();
   private readonly visibility = new EventEmitter<void>();
@@ -55,7 +63,10 @@ class Pane {
   readonly webview = {
     onDidReceiveMessage: this.sent.event,
     asWebviewUri: (uri: Uri) => uri,
-    postMessage: async (message: ToView) => this.visible && this.received.push(message),
+    postMessage: async (message: ToView) => {
+      this.draft = (message.type === "reset" && message.draft?.number) || this.draft;
+      return this.visible && this.received.push(message);
+    },
   };
 
   /** The page loads, which happens whenever the view is shown. */
@@ -80,15 +91,15 @@ class Pane {
   }
 
   send(text: string) {
-    this.sent.fire({ type: "send", text, now: false });
+    this.does({ type: "send", text, now: false });
   }
 
   type(text: string) {
-    this.sent.fire({ type: "draft", text });
+    this.does({ type: "draft", text });
   }
 
-  does(message: FromView) {
-    this.sent.fire(message);
+  does(message: Action) {
+    this.sent.fire({ ...message, draft: this.draft });
   }
 
   types() {
@@ -122,7 +133,7 @@ test("what comes back while the chat is hidden is in the input when it is shown"
   assert.deepEqual(pane.types(), []);
   run();
   const [shown] = pane.received;
-  assert.equal(shown?.type === "reset" && shown.draft, "not sent");
+  assert.equal(shown?.type === "reset" && shown.draft?.text, "not sent");
   chat.dispose();
 });
 
@@ -287,4 +298,17 @@ test("files of the same name are attached side by side, and one of them once", (
     draft.attach(file(path));
   }
   assert.deepEqual(draft.attachments, [file("b/index.ts"), file("a/index.ts")]);
+});
+
+test("an image is forgotten once no draft and no message has it", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  const draft = new Draft();
+  ["kept", "removed"].forEach((label) => draft.attach(imageAttachment(label, "image/png", label)));
+  const [kept = -1, removed = -1] = chips(draft.attachments).map(({ image }) => image);
+  assert.equal(pictureOf(removed), "data:image/png;base64,removed");
+  draft.detach(1);
+  await settled();
+  collect();
+  assert.deepEqual([kept, removed].map(pictureOf), ["data:image/png;base64,kept", ""]);
 });

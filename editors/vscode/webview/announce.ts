@@ -1,5 +1,5 @@
 /** Announces news to screen readers once per message: an answer when it is complete, errors and permission requests at once. */
-import type { Item } from "../src/messages";
+import type { ConversationLabel, Item } from "../src/messages";
 import { visible } from "../src/safe";
 import { h } from "./dom";
 import { t } from "./words";
@@ -24,6 +24,16 @@ export function announce(item: Item, before: Item | undefined): void {
       const isNew = item.question !== undefined && !(before?.kind === "tool" && before.question !== undefined);
       return isNew ? say(urgent, t("tandem needs your approval: {0}", item.title)) : undefined;
     }
+  }
+}
+
+/** Conversations that are not shown and begin to ask. */
+export function announceAsking(now: readonly ConversationLabel[], before: readonly ConversationLabel[]): void {
+  const asking = (labels: readonly ConversationLabel[]) => labels.filter(({ state }) => state === "asks");
+  const asked = new Set(asking(before).map(({ title }) => title));
+  const [one] = asking(now).filter(({ title, isCurrent }) => !isCurrent && !asked.has(title));
+  if (one !== undefined) {
+    say(urgent, t("tandem is waiting for your answer: {0}", one.title));
   }
 }
 

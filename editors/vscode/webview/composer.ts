@@ -225,7 +225,7 @@ export class Composer {
     }
   }
 
-  /** Replaces the draft with an earlier prompt or back; `false` if the key should move the cursor. */
+  /** Shows an earlier prompt, which is no draft until it is edited, or the draft again; `false` if the key should move the cursor. */
   private recall(step: 1 | -1): boolean {
     const { input } = this;
     const prompts = this.prompts();
@@ -240,7 +240,6 @@ export class Composer {
     }
     this.recalled = next;
     input.value = next === 0 ? this.kept : (prompts[prompts.length - next] ?? "");
-    this.edited();
     return true;
   }
 

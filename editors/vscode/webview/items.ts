@@ -2,7 +2,7 @@
 import type { DiffView } from "../src/diff";
 import type {
   ErrorItem,
-  FromView,
+  Action,
   Item,
   JobView,
   NoticeItem,
@@ -25,7 +25,7 @@ import { styled } from "./styled";
 import { TextView } from "./text";
 import { t } from "./words";
 
-export type Send = (message: FromView) => void;
+export type Send = (message: Action) => void;
 
 export interface ItemView {
   readonly element: HTMLElement;
@@ -388,7 +388,7 @@ function lineCounts(added: number, removed: number): HTMLElement {
   return h("span", { class: "counts" }, h("span", { class: "added" }, `+${added}`), h("span", { class: "removed" }, `−${removed}`));
 }
 
-function inTerminal(text: string): FromView {
+function inTerminal(text: string): Action {
   return { type: "code", action: "run", text, language: "" };
 }
 

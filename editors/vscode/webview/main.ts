@@ -2,7 +2,7 @@
  * The chat view: draws the extension's state and reports user input. It owns nothing. Changes are applied once per frame, and only to the
  * items they name; the view follows the end of the conversation unless the user scrolled away.
  */
-import type { ChatState, FromView, ToView } from "../src/messages";
+import type { Action, ChatState, FromView, ToView } from "../src/messages";
 import { visible } from "../src/safe";
 import { announcements } from "./announce";
 import { codeClicked } from "./code";
@@ -29,10 +29,12 @@ const GAP_PX = 8;
 
 withoutFindMarks();
 const vscode = acquireVsCodeApi();
-const send = (message: FromView) => {
+const send = (message: Action) => {
   following ||= message.type === "send"; // whoever sends a message wants to see what comes of it
-  vscode.postMessage(message);
+  vscode.postMessage({ ...message, draft: draftNumber });
 };
+/** Of the draft in the input; the extension has not said yet what is in it. */
+let draftNumber: number | undefined;
 let following = true;
 const scroller = h("main", { scroll: () => scrolled() });
 askForPictures(send);
@@ -89,8 +91,6 @@ const QUIET_MS = 10_000;
 const silence = h("span", { "aria-hidden": "true", "aria-live": "off" });
 setInterval(() => drawActivity(), 1000);
 
-/** The extension has not said yet what is in the input. */
-let isFresh = true;
 let queue: ToView[] = [];
 addEventListener("message", ({ data }: MessageEvent<ToView>) => {
   if (queue.push(data) === 1) {
@@ -120,6 +120,7 @@ function drawQueue(): void {
   queue = [];
   const hadFocus = document.activeElement !== document.body;
   messages.forEach(receive);
+  welcome.element.hidden = !list.isEmpty;
   if (hadFocus && document.activeElement === document.body) {
     composer.focus(); // what had it is gone, such as the buttons of a permission request
   }
@@ -167,10 +168,10 @@ function receive(message: ToView): void {
 }
 
 /** Text typed while the page was loading is appended to the draft. */
-function showDraft(draft: string): void {
-  const typed = isFresh ? composer.text : "";
-  isFresh = false;
-  composer.show([draft, typed].filter(Boolean).join("\n\n"));
+function showDraft({ number, text }: { number: number; text: string }): void {
+  const typed = draftNumber === undefined ? composer.text : "";
+  draftNumber = number;
+  composer.show([text, typed].filter(Boolean).join("\n\n"));
   if (typed !== "") {
     send({ type: "draft", text: composer.text });
   }
@@ -191,7 +192,6 @@ function drawState(state: ChatState): void {
   activityWords = { running: message || t("Working…"), waiting: t("Waiting for your answer") }[phase as string] ?? "";
   drawActivity();
   waiting.set(state.waiting, () => state.waiting.map((message, index) => waitingMessage(message, index, send)));
-  welcome.element.hidden = !list.isEmpty;
   welcome.set({ phase, message, remedies: state.remedies }, () => greeting(state));
 }
 

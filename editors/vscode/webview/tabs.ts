@@ -1,6 +1,7 @@
 /** The open conversations, when there are several: which one is shown, and what the others do. */
 import type { ConversationLabel } from "../src/messages";
 import { visible } from "../src/safe";
+import { announceAsking } from "./announce";
 import { h, Slot } from "./dom";
 import { icon, type IconName } from "./icons";
 import { iconButton, type Send } from "./items";
@@ -15,6 +16,7 @@ const states: Record<ConversationLabel["state"], { icon?: IconName; says: string
 
 export class Tabs {
   private readonly slot = new Slot("tabs");
+  private drawn: readonly ConversationLabel[] = [];
   readonly element = this.slot.element;
 
   constructor(private readonly send: Send) {
@@ -26,6 +28,8 @@ export class Tabs {
 
   draw(conversations: readonly ConversationLabel[]): void {
     this.element.hidden = conversations.length < 2;
+    announceAsking(conversations, this.drawn);
+    this.drawn = conversations;
     this.slot.set(conversations, () => {
       requestAnimationFrame(() => this.showCurrent());
       return conversations.map((one, index) => this.tab(one, index));

@@ -1,6 +1,6 @@
 // Edit in place: described below the lines, shown there as a diff, and in the document only when it is kept.
 import assert from "node:assert/strict";
-import { TRY_MS, eventually } from "./workbench.mjs";
+import { TRY_MS, eventually, until } from "./workbench.mjs";
 
 export const STOCK = "src/stock.ts";
 const LOW = "  return count < 10;";
@@ -135,6 +135,43 @@ export function inlineChecks({ bench, model, picture }) {
     await isUntouched();
   }
 
+  async function discardedEarly() {
+    await bench.goToEndOf(LOW);
+    await page.keyboard.press("Control+k");
+    await page.keyboard.press("y");
+    await widget.waitFor();
+    await page.keyboard.type("include");
+    await page.keyboard.press("Escape");
+    await widget.waitFor({ state: "detached" });
+    await bench.bufferIs(STOCK_TEXT);
+    await until(bench.editor, ({ classList }) => classList.contains("focused"));
+    await page.keyboard.type("!"); // replaces nothing
+    await bench.bufferIs(STOCK_TEXT.replace(LOW, `${LOW}!`));
+    await bench.command("File: Revert File");
+    await isUntouched();
+  }
+
+  async function improvable() {
+    await model.reset();
+    await model.script([{ text: STOCK_TEXT.trimEnd().replace(LOW, LOWER) }], [{ status: 401, body: { error: { message: "Incorrect API key provided" } } }], [{ text: "export" }, { hang: true }]);
+    const one = widget.getByText("1 change: Enter keeps");
+    await begin("include 10 as low");
+    await one.waitFor();
+    await say("twelve");
+    await widget.getByText(/401|key/).first().waitFor();
+    await one.waitFor();
+    await widget.getByText("count <= 10").waitFor();
+    await say("thirteen");
+    await widget.getByText("Escape stops").waitFor();
+    await input.waitFor();
+    await page.keyboard.press("Escape");
+    await one.waitFor();
+    await enter();
+    await bench.bufferIs(STOCK_TEXT.replace(LOW, LOWER));
+    await page.keyboard.press("Control+z");
+    await isUntouched();
+  }
+
   async function reviewed() {
     const { chat } = bench;
     await model.reset();
@@ -178,6 +215,8 @@ export function inlineChecks({ bench, model, picture }) {
     ["edit in place: Escape stops the model and changes nothing", stopped],
     ["edit in place: a second instruction refines the proposal", refined],
     ["edit in place: what is typed before the input is there goes into it", early],
+    ["edit in place: what is typed before the input is there is discarded with it", discardedEarly],
+    ["edit in place: an improvement that fails or is stopped leaves the proposal", improvable],
     ["edit in place: an error is shown, and the next attempt works", refused],
     ["edit in place: a kept edit is in the conversation and its review, and the model learns of it", reviewed],
   ];

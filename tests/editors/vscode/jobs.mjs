@@ -184,6 +184,16 @@ export function jobChecks({ bench, model, picture }) {
       await page.locator(".terminal .xterm-rows", { hasText: `the ${name}` }).waitFor();
     }
     await card("the former").locator(".exit", { hasText: "started in the background" }).waitFor();
+    await page.locator(".terminal-tabs-entry", { hasText: "the former" }).click();
+    await page.locator(".terminal .xterm-rows:visible", { hasText: "The command has ended." }).waitFor();
+    await page.locator(".terminal .xterm-helper-textarea:focus").waitFor();
+    await page.keyboard.press("Control+c");
+    await bench.command("tandem: Open Chat");
+    await model.script([{ text: "It goes on." }]);
+    await bench.say("Does the latter one run?");
+    await answer("It goes on.").waitFor();
+    await bench.idle();
+    assert.equal(sleepers(), 1);
     await row("the latter").getByRole("button", { name: "Stop this command" }).press("Enter");
     await row("the latter").locator(".age", { hasText: "stopped" }).waitFor();
     await bench.command("Terminal: Kill All Terminals");
@@ -197,7 +207,7 @@ export function jobChecks({ bench, model, picture }) {
     ["Stop in the strip stops a background command, and the model is told", stopped],
     ["a port in the strip opens in the browser after a question", opened],
     ["a running command goes on in the background, and the model with what it has said", moved],
-    ["after a restart, a background command has its own card and terminal", restarted],
+    ["after a restart, a background command has its own card and terminal, where Ctrl+C stops no other", restarted],
     ["a page is written, served, tested, opened in a browser, stopped and undone", () => webStory({ bench, model })],
   ];
 }

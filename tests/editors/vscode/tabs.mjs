@@ -166,6 +166,57 @@ export function tabChecks({ bench, model, picture }) {
     await bench.idle();
   }
 
+  /** The view is slow to show the new session. */
+  async function late() {
+    const frames = (hold) =>
+      chat.locator("body").evaluate((_, hold) => {
+        if (hold) {
+          window.held = [];
+          window.draw = window.requestAnimationFrame;
+          window.requestAnimationFrame = (draw) => window.held.push(draw);
+          window.isSwitched = new Promise((resolve) => addEventListener("message", ({ data }) => data.type === "reset" && resolve()));
+        } else {
+          window.requestAnimationFrame = window.draw;
+          window.held.forEach((draw) => requestAnimationFrame(draw));
+        }
+      }, hold);
+    await bench.newSession();
+    await model.reset();
+    await model.script([{ text: "Yes." }], [{ text: "In Bergen." }]);
+    await bench.say("Is there a shop?");
+    await answer("Yes.").waitFor();
+    await bench.idle();
+    await frames(true);
+    await bench.command("tandem: New Session");
+    await chat.locator("body").evaluate(() => window.isSwitched);
+    await chat.locator("textarea").fill("Where is it?");
+    await chat.locator("textarea").press("Enter");
+    await model.state("requests:2");
+    await frames(false);
+    await tab(/Is there a shop/).click();
+    await said("Where is it?").waitFor();
+    await answer("In Bergen.").waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    assert.match(JSON.stringify(requests.at(-1).messages), /Is there a shop\?[\s\S]*Where is it\?/);
+  }
+
+  /** Its request is read out. */
+  async function asksBehind() {
+    await model.script([{ gate: "behind" }, { call: { id: "call_t3", name: "write_file", arguments: { path: "there.txt", content: "there\n" } } }], [{ text: "Not there, then." }]);
+    await bench.newSession();
+    await bench.setMode("ask");
+    await bench.say("Write a file behind.");
+    await model.state("gate:behind");
+    await bench.newSession();
+    await model.open("behind");
+    await chat.locator("[role=alert]", { hasText: "tandem is waiting for your answer: Write a file behind." }).waitFor();
+    await tab(/Write a file behind/).click();
+    await chat.locator(".asking .question button.reject_once").click();
+    await answer("Not there, then.").waitFor();
+    await bench.idle();
+  }
+
   async function unsent() {
     await bench.newSession();
     await model.reset();
@@ -230,6 +281,8 @@ export function tabChecks({ bench, model, picture }) {
     ["several conversations: one runs, one asks, and their tabs say so", sideBySide],
     ["tabs are changed and closed", byKeys],
     ["Show on the request of another session shows that session", askedElsewhere],
+    ["a request of a session behind another is read out", asksBehind],
+    ["a prompt belongs to the session in which it was written, however late another is drawn", late],
     ["a session with an unsent prompt is not closed without asking", unsent],
     ["saved sessions are searched, renamed and deleted", listed],
     ["a session is exported as Markdown", exported],

@@ -141,6 +141,35 @@ export function undoChecks({ bench, model, picture }) {
     await bench.setMode("edit");
   }
 
+  /** A turn changes another file while the question is open. */
+  async function meanwhile() {
+    const write = (path) => ({ call: { id: `call_${path}`, name: "write_file", arguments: { path, content: `${path}\n` } } });
+    const paths = ["one.txt", "two.txt", "three.txt"];
+    await bench.keepAll();
+    await bench.newSession();
+    await bench.setMode("edit");
+    await model.reset();
+    await model.script([write("one.txt"), write("two.txt")], [{ text: "Two." }], [{ gate: "third" }, write("three.txt")], [{ text: "Three." }]);
+    await bench.say("Write two files.");
+    await chat.locator(".answer", { hasText: "Two." }).waitFor();
+    await bench.idle();
+    await bench.say("And one more.");
+    await model.state("gate:third");
+    await bench.command("tandem: Reject All");
+    await bench.page.locator(".monaco-dialog-box", { hasText: "in 2 files?" }).waitFor();
+    await model.open("third");
+    await chat.locator(".answer", { hasText: "Three." }).waitFor();
+    await bench.idle();
+    await bench.answerDialog("in 2 files?", "Reject 2 Files");
+    await bench.answerDialog("in 3 files?", "Cancel");
+    paths.forEach((path) => assert.equal(read(path), `${path}\n`));
+    await bench.command("tandem: Reject All");
+    await bench.answerDialog("in 3 files?", "Reject 3 Files");
+    await bench.page.locator(".notifications-toasts .notification-list-item", { hasText: "rejected:" }).first().waitFor();
+    paths.forEach((path) => assert.ok(!existsSync(join(bench.project, path))));
+    await bench.command("Notifications: Clear All Notifications");
+  }
+
   /** For many files, the card lists the first ones; the rest are one click away. */
   async function folded() {
     const names = Array.from({ length: 25 }, (_, index) => `heap/${index}.txt`);
@@ -167,5 +196,6 @@ export function undoChecks({ bench, model, picture }) {
     ["undo: a removed folder is listed as deleted and comes back; a new message is in view", removed],
     ["a command that changes many files lists the first, and the others on request", folded],
     ["rejecting changes in several files asks first, from each place", rejected],
+    ["what is rejected is what the question named, even if a turn goes on meanwhile", meanwhile],
   ];
 }
