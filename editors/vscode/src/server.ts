@@ -1,4 +1,5 @@
 /** The server process and its language client. Started on first use, never restarted automatically. */
+import { once } from "node:events";
 import { constants, accessSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -97,7 +98,7 @@ export class Server implements Disposable {
     const { client } = this;
     if (client !== undefined) {
       this.client = undefined;
-      this.end = client.then((one) => one.dispose()).catch(() => undefined); // one that did not start has ended
+      this.end = client.then(ended).catch(() => undefined); // one that did not start has ended
     }
     await this.end;
   }
@@ -238,6 +239,15 @@ export class Server implements Disposable {
     });
     return client;
   }
+}
+
+/** Ends a server. Its sessions cannot be resumed before its process is gone; the library kills one that hangs. */
+async function ended(client: LanguageClient): Promise<void> {
+  const { serverProcess } = client;
+  const isRunning = serverProcess?.exitCode === null && serverProcess.signalCode === null;
+  const exited = isRunning && once(serverProcess, "exit");
+  await client.dispose();
+  await exited;
 }
 
 /** Tells the server that this client speaks the session methods; files stay with the server and the LSP document sync. */

@@ -185,8 +185,8 @@ export function jobChecks({ bench, model, picture }) {
     }
     await card("the former").locator(".exit", { hasText: "started in the background" }).waitFor();
     await page.locator(".terminal-tabs-entry", { hasText: "the former" }).click();
-    await page.locator(".terminal .xterm-rows:visible", { hasText: "The command has ended." }).waitFor();
-    await page.locator(".terminal .xterm-helper-textarea:focus").waitFor();
+    const shown = page.locator(".terminal-wrapper.active", { hasText: "The command has ended." });
+    await shown.locator(".xterm-helper-textarea").focus();
     await page.keyboard.press("Control+c");
     await bench.command("tandem: Open Chat");
     await model.script([{ text: "It goes on." }]);
