@@ -322,11 +322,11 @@ impl Choice<'_> {
             .unwrap_or_else(|| PathBuf::from("config.toml"));
         format!(
             "{what}. Do one of these:\n\
-             - run `tandem login` in a terminal: it sets up a provider, its key and a model\n\
-             - set a provider's key, such as OPENAI_API_KEY, ANTHROPIC_API_KEY or OPENROUTER_API_KEY, or start a local \
-             server (Ollama, LM Studio, llama.cpp)\n\
-             - set TANDEM_BASE_URL and TANDEM_MODEL to your endpoint and its model (TANDEM_API_KEY if it needs a key)\n\
-             - write `model = \"provider/model\"` into the configuration file config.toml ({})",
+             - run `tandem login` in a terminal\n\
+             - set a provider's key (OPENAI_API_KEY, ANTHROPIC_API_KEY, OPENROUTER_API_KEY, …), or start a local server \
+             (Ollama, LM Studio, llama.cpp)\n\
+             - set TANDEM_BASE_URL and TANDEM_MODEL (TANDEM_API_KEY if it needs a key)\n\
+             - write `model = \"provider/model\"` into {}",
             file.display()
         )
     }

@@ -21,7 +21,7 @@ import tomllib
 import traceback
 
 from again import really_failed
-from helix_driver import CHAT, CODE, CONFIG, HX, Helix, question, session
+from helix_driver import CHAT, CODE, CONFIG, HX, Helix, Model, question, session
 
 
 class Skipped(Exception):
@@ -429,10 +429,22 @@ def cancel_hangs_up_on_the_model():
 
 @test
 def without_a_model_the_chat_says_what_to_do():
-    with Helix("notes.tandem.md", {}) as helix:
+    with Model() as model, Helix("notes.tandem.md", {}) as helix:
         helix.ask("Anybody home?")
         helix.shows("(?i)no model")
         helix.shows("TANDEM_BASE_URL")
+        for failures in (2, 3):
+            helix.command("w")
+            message = '"message":"tandem: no model'
+            helix.until(lambda _, failures=failures: helix.wire().count(message) >= failures, "the reason again")
+        chat = helix.read("notes.tandem.md")
+        assert chat.count("**error:**") == 1 and chat.split("## You")[-1].strip() == "Anybody home?", chat
+        config = pathlib.Path(helix.home.name) / "config/none.toml"
+        config.write_text(f'model = "here/test"\n[providers.here]\nbase-url = "http://127.0.0.1:{model.port}/v1"\n')
+        model.script([{"text": "Yes, since you saved it."}])
+        helix.command("w")
+        helix.shows("Yes, since you saved it.")
+        assert question(model.requests()[0]).startswith("Anybody home?")
 
 
 def play(function):

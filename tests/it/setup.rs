@@ -173,12 +173,10 @@ fn a_chat_file_reads_a_configuration_written_after_a_failed_question() {
     let uri = world.uri("notes.tandem.md");
     let mut text = plain::ask_in_chat(&mut client, &uri, "## You\n\nWhy?\n");
     plain::edit_until(&mut client, &uri, &mut text, |text| {
-        text.ends_with("## You\n\n")
+        text.ends_with("\n\n## You\n\nWhy?\n")
     });
     assert!(text.contains("> **error:** no model configured"), "{text}");
     write_configuration(&world);
-    text.push_str("And now?\n");
-    plain::type_text(&mut client, &uri, &text);
     plain::save(&mut client, &uri);
     plain::edit_until(&mut client, &uri, &mut text, |text| {
         text.ends_with("Answered.\n\n## You\n\n")

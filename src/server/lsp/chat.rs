@@ -45,6 +45,13 @@ pub(super) fn prompt_start(text: &str) -> Option<usize> {
     under.or_else(|| fences.closing().and_then(|_| Some(last_heading(text)?.end)))
 }
 
+/// Whether the answer above the prompt ends with this notice.
+pub(super) fn is_told(text: &str, notice: &str) -> bool {
+    let above = prompt_start(text).and_then(|start| text.get(..start));
+    let above = above.and_then(|above| above.trim_end().strip_suffix(YOU));
+    above.is_some_and(|above| above.trim_end().ends_with(notice))
+}
+
 /// Where a running answer grows: above the heading of the next prompt, which stands below it, and the empty lines
 /// before that heading.
 pub(super) fn growing(text: &str) -> Option<usize> {

@@ -69,6 +69,8 @@ struct Pending {
     fences: Fences,
     /// The unfinished line of it.
     line: String,
+    /// The prompt, if it got no turn: it stands below the answer again.
+    unsent: String,
 }
 
 /// The parts of an answer.
@@ -176,7 +178,12 @@ impl ChatFile {
 
     /// Adds a notice that is nobody's words.
     pub fn quote(&self, text: &str) {
-        self.block(&format!("> {}", text.replace('\n', "\n> ")));
+        self.block(&quoted(text));
+    }
+
+    /// Has the prompt stand below the answer, to be sent again.
+    pub fn give_back(&self, prompt: String) {
+        self.lock().unsent = prompt;
     }
 
     fn add(&self, part: Part, text: &str) {
@@ -269,8 +276,9 @@ impl ChatFile {
                         .await?;
                 }
                 if !text.is_empty() {
+                    let unsent = self.lock().unsent.clone();
                     buffer
-                        .edit(|file| Some(Edit::more(file, &text, prompts)))
+                        .edit(|file| Some(Edit::more(file, &text, prompts).below(&unsent)))
                         .await?;
                 }
                 if is_idle && done {
@@ -350,6 +358,11 @@ impl ChatFile {
     }
 }
 
+/// A notice as it stands in the file.
+pub(super) fn quoted(text: &str) -> String {
+    format!("> {}", text.replace('\n', "\n> "))
+}
+
 /// A change of the file.
 struct Edit {
     /// What is replaced.
@@ -392,6 +405,15 @@ impl Edit {
             None if prompts == 0 => Self::begin(file, text),
             None => Self::begin(file, &format!("\n\n{TANDEM}\n\n{}", text.trim_start())),
         }
+    }
+
+    /// Adds a prompt at the end.
+    fn below(mut self, prompt: &str) -> Self {
+        if !prompt.is_empty() {
+            self.new_text.push('\n');
+            self.new_text.push_str(prompt);
+        }
+        self
     }
 
     /// Whether `now`, which somebody may have typed in as well, is `before` with this edit.

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use super::chat::TANDEM;
-use super::chat_file::ChatFile;
+use super::chat::{self, TANDEM};
+use super::chat_file::{ChatFile, quoted};
 use super::hints::Hints;
 use super::progress::Progress;
 use crate::agent::event::{AgentEvent, Grant, Permission, Scope, Termination};
@@ -125,6 +125,20 @@ impl ChatFront {
         })
     }
 
+    /// The prompt got no turn, such as without a model: the reason is written below it, and then the prompt again, unless
+    /// that is there already. An editor that saves by itself would otherwise fill the file.
+    fn refuse(&mut self, failure: &Failure) {
+        let document = self.connection.documents.get(&self.uri);
+        let text = document.as_ref().map_or("", |document| &*document.text);
+        if chat::is_told(text, &quoted(&described(failure))) {
+            let message = format!("tandem: {}", failure.message);
+            return show_message(&self.connection.peer, MessageType::Error, &message);
+        }
+        let prompt = chat::prompt(text).unwrap_or_default().to_owned();
+        self.begin().chat.give_back(prompt);
+        self.end(&Err(failure.clone()));
+    }
+
     /// Writes the end of the answer and the person's next heading.
     fn end(&mut self, end: &Result<Termination, Failure>) {
         if self.turn.is_none() {
@@ -150,7 +164,7 @@ impl ChatFront {
         };
         let message = match end {
             Err(failure) => {
-                chat.quote(&format!("**error:** {}", display::escape(&failure.message)));
+                chat.quote(&described(failure));
                 Some((MessageType::Error, format!("tandem: {}", failure.message)))
             }
             Ok(Termination::Cancelled) => {
@@ -253,6 +267,7 @@ impl FrontEnd for ChatFront {
                 ..
             } => {}
             PromptState::Returned { .. } => self.end(&Ok(Termination::Cancelled)),
+            PromptState::Ended(Err(failure)) if self.turn.is_none() => self.refuse(failure),
             PromptState::Ended(end) => self.end(end),
         }
     }
@@ -314,6 +329,10 @@ impl FrontEnd for ChatFront {
             .as_ref()
             .is_some_and(|turn| turn.progress.is(token))
     }
+}
+
+fn described(failure: &Failure) -> String {
+    format!("**error:** {}", display::escape(&failure.message))
 }
 
 const ALLOW_OR_REJECT: &str = "> Answer with a code action: *Allow* or *Reject*.";
