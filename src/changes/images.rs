@@ -282,7 +282,7 @@ impl Images {
         match entry {
             Entry::Absent => Ok(()),
             Entry::Special => Err(io::Error::other(
-                "it was not a regular file, or there was no room for a copy of it",
+                "it was not a regular file, or could not be copied, such as on a full disk",
             )),
             Entry::Folder { mode } => {
                 dir.create_dir(path)?;

@@ -196,7 +196,7 @@ impl StandIn {
             Err(error) => TakenOver {
                 diff: None,
                 note: Some(format!(
-                    "the text it wrote to {} did not reach the editor: {error}",
+                    "the text that the command wrote to {} did not reach the editor: {error}",
                     self.display()
                 )),
             },

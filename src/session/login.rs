@@ -146,7 +146,8 @@ async fn store(
         let place = "the system's keyring".to_owned();
         return Ok((IN_KEYRING, service.into(), place));
     }
-    let file = key_file(settings, provider).ok_or("there is no state directory for the key")?;
+    let file = key_file(settings, provider)
+        .ok_or("there is no state directory for the key; set TANDEM_STATE_DIR")?;
     let written = async {
         let (folder, name) = parts(&file)?;
         let folder = StateFolder::open(folder.to_owned()).await?;

@@ -248,7 +248,8 @@ impl Questions {
     async fn store(&self, rules: &[Rule]) -> Result<(), String> {
         let store = async {
             let remembered = self.remembered.as_ref();
-            let remembered = remembered.ok_or("there is no state directory")?;
+            let remembered =
+                remembered.ok_or("there is no state directory; set TANDEM_STATE_DIR")?;
             for rule in rules {
                 let added = remembered.add(rule).await;
                 added.map_err(|error| format!("it cannot be stored ({error})"))?;

@@ -64,7 +64,7 @@ async function readClipboard(): Promise<string> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
     const refused = l10n.t(
-      "tandem reads the terminal through the clipboard, which VS Code may not do here. Allow it in the browser and send again.",
+      "tandem reads the terminal through the clipboard, but has no access to it. Allow access in the browser, then send again.",
     );
     timer = setTimeout(() => reject(new Error(refused)), CLIPBOARD_MS);
   });

@@ -34,7 +34,7 @@ pub enum Reason {
     #[error("it is not empty")]
     NotEmpty,
     /// It was a pipe, socket or device, or a file of which no copy could be made.
-    #[error("it was not a regular file, or there was no room for a copy of it")]
+    #[error("it was not a regular file, or could not be copied, such as on a full disk")]
     Special,
     /// Another part of git's state was changed since, and it only goes back as a whole.
     #[error("git's state has changed since")]

@@ -37,7 +37,9 @@ impl Store {
             .as_ref()
             .and_then(|file| Some((file, file.parent()?)))
         else {
-            return Err(io::Error::other("there is no state directory"));
+            return Err(io::Error::other(
+                "there is no state directory; set TANDEM_STATE_DIR",
+            ));
         };
         create_private(folder)?;
         // Temporary files are readable by their owner alone, and stay so.

@@ -53,7 +53,7 @@ pub(super) async fn write(
         if is_done {
             return done;
         }
-        return again("the editor did not write it, or another program did");
+        return again("the editor did not write it, or another program changed it");
     }
     let failure = match disk::complete(path, new.clone(), !is_merge).await {
         Ok(true) => return done,

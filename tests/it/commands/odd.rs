@@ -149,7 +149,7 @@ fn pipes_and_sockets_are_left_alone_and_named_if_removed() {
     assert!(
         !reasons.is_empty()
             && reasons.iter().all(|reason| *reason
-                == "it was not a regular file, or there was no room for a copy of it"),
+                == "it was not a regular file, or could not be copied, such as on a full disk"),
         "{answer}"
     );
     assert_eq!(stage.world.read("a"), "one\n");

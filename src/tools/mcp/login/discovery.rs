@@ -72,7 +72,7 @@ pub(super) async fn discover(
     challenge: &Challenge,
 ) -> Result<Authorization, String> {
     if secure(server.as_str(), server).is_err() {
-        return Err("a login needs a URL with https".to_owned());
+        return Err("a login requires an https `url`".to_owned());
     }
     let ProtectedResource {
         resource,
