@@ -1,6 +1,7 @@
 //! Types shared by all modules: prompts, tool kinds and results, model errors. Plain data that depends only on `text`.
 
 mod absent;
+pub mod any_path;
 mod completion;
 mod editor_models;
 mod endpoint;
@@ -19,6 +20,7 @@ mod style;
 mod tool;
 
 pub use absent::is_absent;
+pub use any_path::AnyPath;
 pub use completion::{Completion, CompletionKind};
 pub use editor_models::{EditorAnswer, EditorModels};
 pub use endpoint::{

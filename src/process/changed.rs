@@ -46,6 +46,8 @@ pub(super) struct Watched {
     by_jobs: ChangeSet,
     /// What the look at the end of a command found, until somebody asks for it; and what undo covered before.
     ended: Option<(Coverage, ChangeSet)>,
+    /// Reported changes whose previous contents could not be stored.
+    unstored: ChangeSet,
     notes: Vec<String>,
 }
 
@@ -58,6 +60,7 @@ impl Watched {
             git_runs,
             by_jobs: ChangeSet::default(),
             ended: None,
+            unstored: ChangeSet::default(),
             notes: Vec::new(),
         }
     }
@@ -310,8 +313,27 @@ impl Shared {
         }
     }
 
+    /// Stores the previous contents for which there was no room before, which the copies of the workspace still have.
+    fn store_again(&self) {
+        if let Some(watched) = lock(&self.snapshots).as_mut()
+            && !watched.unstored.is_empty()
+            && self.store(&watched.snapshots, &watched.unstored).is_ok()
+        {
+            watched.unstored = ChangeSet::default();
+        }
+    }
+
+    /// Stores the images of `changes`.
+    fn store(&self, snapshots: &Snapshots, changes: &ChangeSet) -> io::Result<()> {
+        let images = self.surroundings.state.as_deref().map(images::folder);
+        images.map_or(Ok(()), |images| {
+            snapshots.images().publish(changes, &images)
+        })
+    }
+
     /// What jobs in the background changed that no call has reported; `None` when none runs. Blocks.
     fn changed_by_jobs(&self, workspace: &Workspace) -> Option<Changed> {
+        self.store_again();
         self.has_jobs()
             .then(|| self.changed(workspace, true, false))
     }
@@ -338,6 +360,9 @@ impl Shared {
             };
             let changes = earlier.then(changes, watched.snapshots.images());
             let mut changed = self.report(workspace, &watched.snapshots, changes);
+            if changed.is_unstored {
+                watched.unstored.extend((*changed.changes).clone());
+            }
             changed.told.append(&mut watched.notes);
             let lost = watched.snapshots.lost(&before);
             if !lost.is_empty() {
@@ -377,10 +402,7 @@ impl Shared {
     ) -> Changed {
         changes.files.sort();
         changes.git.sort();
-        let images = self.surroundings.state.as_deref().map(images::folder);
-        let stored = images.map_or(Ok(()), |images| {
-            snapshots.images().publish(&changes, &images)
-        });
+        let stored = self.store(snapshots, &changes);
         let Shown {
             diffs,
             besides,
@@ -388,7 +410,7 @@ impl Shared {
         } = shown(workspace, snapshots, &changes);
         let lost = |error| {
             format!(
-                "the changes of commands cannot be undone: previous contents cannot be stored ({error})"
+                "the changes of commands cannot be undone until previous contents can be stored ({error})"
             )
         };
         let told: Vec<_> = stored.err().map(lost).into_iter().collect();

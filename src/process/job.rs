@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -12,11 +13,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::changed::Guarded;
+use super::sandbox::BEAT;
 use super::tree::{TIMEOUT, Tree};
 use super::{Output, Prepared, StandIn, command};
 use crate::domain::{JobState, JobStatus};
 use crate::process::Live;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, blocking};
 
 /// A command that runs, or did. It is stopped when this is dropped.
 #[derive(Debug)]
@@ -154,6 +156,7 @@ pub(super) fn spawn(
         guard,
         workspace,
         stand_ins,
+        alive,
         scratch: _,
         _scratch: scratch,
     } = prepared;
@@ -186,7 +189,7 @@ pub(super) fn spawn(
         _stop: stop.clone().drop_guard(),
     };
     let tend = async move {
-        let status = tend(tree, &stop).await;
+        let status = noted(&alive, tend(tree, &stop)).await;
         let ran = begun.elapsed();
         gone(listening).await;
         let notes = restore(guard, workspace).await;
@@ -194,6 +197,18 @@ pub(super) fn spawn(
         let _nobody_waits = sender.send(Some(Arc::new(Ended { status, ran, notes })));
     };
     Ok((job, tend))
+}
+
+/// Does `work`, and notes in the file `alive` again and again that it goes on.
+async fn noted<T>(alive: &Path, work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    loop {
+        if let Ok(done) = tokio::time::timeout(BEAT, &mut work).await {
+            return done;
+        }
+        let alive = alive.to_owned();
+        let _matters_only_after_a_crash = blocking(move || std::fs::write(alive, ".")).await;
+    }
 }
 
 /// Waits for the exit, or kills.

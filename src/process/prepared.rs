@@ -41,6 +41,8 @@ pub(super) struct Prepared {
     pub workspace: Workspace,
     /// The unsaved texts it reads.
     pub stand_ins: Vec<StandIn>,
+    /// The file that says when it was last known to run.
+    pub alive: PathBuf,
     /// The folder for its output.
     pub scratch: Option<PathBuf>,
     /// Keeps the folder as long as the command runs.
@@ -128,6 +130,7 @@ impl Shared {
             guard: Some(guarded),
             workspace: workspace.clone(),
             stand_ins,
+            alive: scratch.alive(),
             scratch: Some(folder),
             _scratch: Some(scratch),
         })
@@ -164,6 +167,7 @@ impl Shared {
             guard: None,
             workspace: workspace.clone(),
             stand_ins: on_disk(workspace, unsaved),
+            alive: scratch.alive(),
             scratch: None,
             _scratch: None,
         })

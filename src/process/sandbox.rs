@@ -46,7 +46,7 @@ pub use self::network::Network;
 #[cfg(target_os = "linux")]
 pub(super) use self::network::join;
 pub(super) use self::places::Places;
-pub(super) use self::scratch::{Interrupted, Scratch};
+pub(super) use self::scratch::{BEAT, Interrupted, Scratch};
 #[cfg(target_os = "linux")]
 use super::command;
 use super::{StandIn, Surroundings};

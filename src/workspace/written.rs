@@ -1,13 +1,12 @@
 //! What people save and tools write while a command runs: none of it is the command's.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
-use super::state::address;
-use crate::domain::lock;
+use crate::domain::{AnyPath, lock};
 
 /// How many files are recorded; neither a person nor a tool writes more while a command runs.
 const FILES: usize = 10_000;
@@ -22,13 +21,9 @@ pub struct Written(Arc<Mutex<Noted>>);
 #[derive(Debug, Default)]
 struct Noted {
     texts: Texts,
-    /// Names these files for the process that resumes the session if this one is killed.
+    /// The same for the process that resumes the session if this one is killed.
     log: Option<File>,
 }
-
-/// The files that a process noted before it was killed, by the hashes of their paths.
-#[derive(Debug, Default)]
-pub struct Logged(HashSet<String>);
 
 impl Written {
     /// What was written since the last call.
@@ -43,29 +38,26 @@ impl Written {
     pub fn log(&self, path: &Path) -> io::Result<()> {
         let mut noted = lock(&self.0);
         let mut log = File::create(path)?;
-        for file in noted.texts.keys() {
-            writeln!(log, "{}", hash(file))?;
+        for (real, text) in &noted.texts {
+            append(&mut log, real, text.as_ref())?;
         }
         noted.log = Some(log);
         Ok(())
     }
 }
 
-impl Logged {
-    /// What is in such a log.
-    pub fn of(log: &str) -> Self {
-        Self(log.lines().map(str::to_owned).collect())
-    }
-
-    /// Whether the file at `real` was written.
-    pub fn has(&self, real: &Path) -> bool {
-        self.0.contains(&hash(real))
-    }
+/// The texts in such a log, whose end may be missing.
+pub fn logged(log: &str) -> Texts {
+    let line = |line: &str| serde_json::from_str::<(AnyPath, Option<String>)>(line).ok();
+    let lines = log.lines().filter_map(line);
+    lines
+        .map(|(AnyPath(real), text)| (real, text.map(Arc::from)))
+        .collect()
 }
 
-/// One line for any path.
-fn hash(path: &Path) -> String {
-    address(path.as_os_str().as_encoded_bytes())
+fn append(log: &mut File, real: &Path, text: Option<&Arc<str>>) -> io::Result<()> {
+    let line = (AnyPath(real.to_owned()), text.map(|text| &**text));
+    log.write_all(format!("{}\n", serde_json::to_string(&line)?).as_bytes())
 }
 
 /// Those who want to know what is written.
@@ -87,9 +79,9 @@ impl Listeners {
             };
             let Noted { texts, log } = &mut *lock(&noted);
             if texts.len() < FILES || texts.contains_key(real) {
-                let is_new = texts.insert(real.to_owned(), text.cloned()).is_none();
-                if let Some(log) = log.as_mut().filter(|_| is_new) {
-                    let _matters_only_after_a_kill = writeln!(log, "{}", hash(real));
+                texts.insert(real.to_owned(), text.cloned());
+                if let Some(log) = log {
+                    let _matters_only_after_a_kill = append(log, real, text);
                 }
             }
             true

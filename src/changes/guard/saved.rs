@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Guard, Survey};
 use crate::changes::Images;
-use crate::changes::change_set::{Entry, any_path};
+use crate::changes::change_set::Entry;
+use crate::domain::AnyPath;
 use crate::workspace::Root;
 use crate::workspace::written::Texts;
 
@@ -22,14 +23,11 @@ struct SavedRoots {
 
 #[derive(Serialize, Deserialize)]
 struct SavedRoot {
-    real: SavedPath,
-    kept: Vec<(SavedPath, Entry)>,
-    repositories: Vec<SavedPath>,
-    searched: Option<Vec<SavedPath>>,
+    real: AnyPath,
+    kept: Vec<(AnyPath, Entry)>,
+    repositories: Vec<AnyPath>,
+    searched: Option<Vec<AnyPath>>,
 }
-
-#[derive(Serialize, Deserialize)]
-struct SavedPath(#[serde(with = "any_path")] PathBuf);
 
 /// The protected files as they were when a command began that was interrupted.
 pub struct SavedGuard {
@@ -50,11 +48,11 @@ impl Guard {
                     images.store_bytes(&survey.images.read(image)?)?;
                 }
             }
-            let path = |path: &PathBuf| SavedPath(path.clone());
+            let path = |path: &PathBuf| AnyPath(path.clone());
             let kept = survey.kept.iter();
             let searched = survey.searched.as_ref();
             roots.push(SavedRoot {
-                real: SavedPath(root.real().to_owned()),
+                real: AnyPath(root.real().to_owned()),
                 kept: kept
                     .map(|(name, entry)| (path(name), entry.clone()))
                     .collect(),
@@ -79,7 +77,7 @@ impl SavedGuard {
         if saved.roots.len() != roots.len() || !saved.roots.iter().zip(roots).all(is_same) {
             return Err(io::Error::other("the workspace's directories have changed"));
         }
-        let path = |SavedPath(path)| path;
+        let path = |AnyPath(path)| path;
         let survey = |saved: SavedRoot| Survey {
             kept: saved
                 .kept
@@ -108,6 +106,7 @@ impl SavedGuard {
     #[must_use]
     pub fn restore(
         &self,
+        written: &Texts,
         is_others: &dyn Fn(&Path) -> bool,
         survey: &mut dyn FnMut() -> Guard,
     ) -> Vec<String> {
@@ -120,7 +119,6 @@ impl SavedGuard {
         };
         // What the sandbox pinned was changed by others.
         let is_others = |path: &Path| is_others(path) || (self.is_pinned && existed(path));
-        self.guard
-            .restore(true, &Texts::default(), &is_others, survey)
+        self.guard.restore(true, written, &is_others, survey)
     }
 }

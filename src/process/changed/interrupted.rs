@@ -9,6 +9,7 @@ use crate::changes::snapshot::{Snapshots, retain_until};
 use crate::process::Shared;
 use crate::process::sandbox::Interrupted;
 use crate::workspace::stamp::changed_after;
+use crate::workspace::written::Texts;
 use crate::workspace::{Root, Workspace};
 
 impl Shared {
@@ -24,33 +25,29 @@ impl Shared {
         )
         .ok()?;
         snapshots.load(&left.manifest(), left.began().ok()?).ok()?;
+        let ended = left.ended().ok()?;
+        let is_later = |path: &Path| {
+            let found = path.symlink_metadata();
+            found.is_ok_and(|found| !found.is_dir() && changed_after(&found, ended))
+        };
+        let mut written = left.written();
+        written.retain(|path, _| !is_later(path));
         let (found, earlier) = snapshots.look_from();
-        let notes = restore_interrupted(&left, &roots, &mut snapshots);
+        let is_others = |path: &Path| is_later(path) || workspace.is_approved(path, &written);
+        let notes = restore_interrupted(&left, &roots, &mut snapshots, &written, &is_others);
         // Restored files must not count as changed, nor what was moved aside as somebody else's.
         snapshots.go_back(earlier);
         let mut changes = snapshots.look();
-        let written = left.written();
-        let by_others = changes
-            .files
-            .extract_if(.., |change| written.has(&change.path));
-        let mut by_others: Vec<_> = by_others.map(|change| change.path).collect();
-        if let Some(ended) = left.ended() {
-            by_others.extend(retain_until(&mut changes, ended));
-        }
+        let mut by_others = retain_until(&mut changes, ended);
         by_others.retain(|path| found.files.iter().any(|change| change.path == *path));
+        let (changes, overwritten) = snapshots.attribute(changes, &written, true);
         let mut changed = self.report(workspace, &snapshots, changes);
-        changed.told.extend(notes);
+        changed.told.extend(notes.into_iter().chain(overwritten));
         if !by_others.is_empty() {
             changed.told.push(format!(
-                "undo doesn't touch files saved while the command ran or modified since: {}",
+                "undo doesn't touch files modified since: {}",
                 sorted(workspace, by_others.iter())
             ));
-        }
-        // If this has to be found out once more, what changes from here on is not the command's.
-        if left.ended().is_none()
-            && let Err(error) = left.end()
-        {
-            tracing::warn!("cannot record when the command ended: {error}");
         }
         let is_something = |it: &Changed| !it.changes.is_empty() || !it.told.is_empty();
         Some(changed).filter(is_something)
@@ -70,6 +67,8 @@ fn restore_interrupted(
     left: &Interrupted,
     roots: &[Arc<Root>],
     snapshots: &mut Snapshots,
+    written: &Texts,
+    is_others: &dyn Fn(&Path) -> bool,
 ) -> Vec<String> {
     let guard = match SavedGuard::load(&left.guard(), roots, snapshots.images()) {
         Ok(guard) => guard,
@@ -78,15 +77,7 @@ fn restore_interrupted(
             return Vec::new();
         }
     };
-    let (written, ended) = (left.written(), left.ended());
-    let is_later = |path: &Path| {
-        let found = path.symlink_metadata().ok().filter(|found| !found.is_dir());
-        found
-            .zip(ended)
-            .is_some_and(|(found, ended)| changed_after(&found, ended))
-    };
-    let is_others = |path: &Path| written.has(path) || is_later(path);
-    guard.restore(&is_others, &mut || {
+    guard.restore(written, is_others, &mut || {
         snapshots.look();
         snapshots.guard()
     })

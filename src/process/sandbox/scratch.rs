@@ -12,7 +12,7 @@ use cap_std::{ambient_authority, fs::Dir};
 use tempfile::TempDir;
 
 use crate::workspace::state::create_private;
-use crate::workspace::written::Logged;
+use crate::workspace::written::{Texts, logged};
 
 const PREFIX: &str = "session-";
 const LOCK: &str = "lock";
@@ -21,6 +21,9 @@ const GUARD: &str = "guard.json";
 const RUNNING: &str = "running";
 const WRITTEN: &str = "written";
 const ENDED: &str = "ended";
+const ALIVE: &str = "alive";
+/// How often it is noted that a command runs.
+pub(in crate::process) const BEAT: Duration = Duration::from_secs(1);
 /// Has git append some lines to this file when it starts and when it ends. If git cannot open the file, it stays silent about that.
 const GIT_TRACE: &str = "GIT_TRACE2";
 const GIT_RUNS: &str = ".git-runs";
@@ -136,6 +139,11 @@ impl Scratch {
         self.folder.path().join(RUNNING)
     }
 
+    /// The file whose modification time is when a command was last known to run.
+    pub fn alive(&self) -> PathBuf {
+        self.folder.path().join(ALIVE)
+    }
+
     /// The file whose modification time is when a command ended, if tandem did not see it end.
     pub fn ended(&self) -> PathBuf {
         self.folder.path().join(ENDED)
@@ -203,9 +211,9 @@ impl Interrupted {
     }
 
     /// What people and tools wrote while the command ran.
-    pub fn written(&self) -> Logged {
+    pub fn written(&self) -> Texts {
         let log = fs::read_to_string(self.folder.join(WRITTEN));
-        Logged::of(&log.unwrap_or_default())
+        logged(&log.unwrap_or_default())
     }
 
     pub fn guard(&self) -> PathBuf {
@@ -214,19 +222,20 @@ impl Interrupted {
 
     /// When the command began.
     pub fn began(&self) -> io::Result<SystemTime> {
-        fs::metadata(self.folder.join(RUNNING))?.modified()
+        self.time_of(RUNNING)
     }
 
-    /// When the command ended.
-    pub fn ended(&self) -> Option<SystemTime> {
-        fs::metadata(self.folder.join(ENDED))
-            .and_then(|found| found.modified())
-            .ok()
+    /// When the command ended, at the latest: what was changed since then is not the command's. Nobody noted the end if the
+    /// system crashed.
+    pub fn ended(&self) -> io::Result<SystemTime> {
+        self.time_of(ENDED).or_else(|_unseen| {
+            let began = self.began()?;
+            Ok(self.time_of(ALIVE).map_or(began, |alive| alive.max(began)) + 2 * BEAT)
+        })
     }
 
-    /// What is changed from now on is not the command's.
-    pub fn end(&self) -> io::Result<()> {
-        File::create_new(self.folder.join(ENDED)).map(drop)
+    fn time_of(&self, name: &str) -> io::Result<SystemTime> {
+        fs::metadata(self.folder.join(name))?.modified()
     }
 
     /// Removes it.

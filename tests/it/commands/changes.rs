@@ -436,6 +436,153 @@ fn changes_made_before_the_server_was_killed_are_undone() {
     }
 }
 
+/// The processes that descend from this one.
+fn descendants(of: rustix::process::Pid) -> Vec<rustix::process::Pid> {
+    let parents: Vec<(i32, i32)> = std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| {
+            let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+            let (_, rest) = stat.rsplit_once(") ")?;
+            let parent = rest.split(' ').nth(1)?.parse().ok()?;
+            Some((entry.file_name().to_str()?.parse().ok()?, parent))
+        })
+        .collect();
+    let mut found = vec![of.as_raw_nonzero().get()];
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        found.extend(parents.iter().filter(|it| it.1 == parent).map(|it| it.0));
+        next += 1;
+    }
+    let pids = found.into_iter().skip(1);
+    pids.filter_map(rustix::process::Pid::from_raw).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_person_changed_after_a_crash_of_the_system_is_theirs() {
+    use rustix::process::{Signal, kill_process};
+    use std::time::Duration;
+    let line = "echo half > a; echo evil > .envrc; echo up; sleep 60";
+    let stage = Stage::new(Level::Best, &[run(line)]);
+    for name in ["a", "b", "AGENTS.md"] {
+        stage.world.write(name, "whole\n");
+    }
+    let path = std::env::var("PATH").unwrap();
+    let (mut program, mut client) = served(&stage, &path);
+    let session = automatic(&mut client, &stage);
+    client.prompt(&session, "go");
+    hear(&mut client, "up");
+    let commands = stage.home.path().join("state/commands");
+    let of_command = || commands.read_dir().unwrap().next().unwrap().unwrap().path();
+    until("it is noted that the command runs", || {
+        of_command().join("alive").exists()
+    });
+    program.signal(Signal::STOP);
+    for process in descendants(program.pid()) {
+        let _gone_with_another = kill_process(process, Signal::KILL);
+    }
+    program.signal(Signal::KILL);
+    program.ends();
+    drop(client);
+    assert!(!of_command().join("ended").exists());
+    // As if that had been a while ago.
+    stage.world.write("now", "");
+    let now = stage.world.path().join("now").metadata().unwrap();
+    let noted = now.modified().unwrap() - Duration::from_secs(2);
+    for name in ["alive", "running"] {
+        let file = std::fs::File::options()
+            .write(true)
+            .open(of_command().join(name));
+        file.unwrap().set_modified(noted).unwrap();
+    }
+    for name in ["b", "AGENTS.md"] {
+        stage.world.write(name, "mine\n");
+    }
+    let (_program, mut client) = served(&stage, &path);
+    let load = json!({ "sessionId": session, "cwd": stage.world.path(), "mcpServers": [] });
+    client.call("session/load", load);
+    let answer = client.call(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": "undo" }),
+    );
+    assert!(answer.get("error").is_none(), "{answer}");
+    assert_eq!(
+        ["a", "b", "AGENTS.md", ".envrc.held"].map(|name| stage.world.read(name)),
+        ["whole\n", "mine\n", "mine\n", "evil\n"],
+        "{answer}"
+    );
+}
+
+#[test]
+fn a_text_saved_before_a_command_overwrote_it_survives_a_kill() {
+    let line = "mkfifo gate; echo up; read x < gate; rm gate; echo cmd > c; echo over; sleep 60";
+    let stage = Stage::new(Level::Best, &[run(line)]);
+    stage.world.write("c", "whole\n");
+    let path = std::env::var("PATH").unwrap();
+    let (mut program, mut client) = served(&stage, &path);
+    let session = automatic(&mut client, &stage);
+    client.open(&stage.world.uri("c"), "whole\n");
+    client.prompt(&session, "go");
+    hear(&mut client, "up");
+    save(&mut client, &stage, "c", "mine\n");
+    let listed = json!({ "sessionId": session, "action": "list" });
+    client.call("_tandem/review", listed);
+    std::fs::write(stage.world.path().join("gate"), "go\n").unwrap();
+    hear(&mut client, "over");
+    program.signal(rustix::process::Signal::KILL);
+    program.ends();
+    drop(client);
+    let commands = stage.home.path().join("state/commands");
+    until("the command is gone", || {
+        let mut folders = commands.read_dir().unwrap().flatten();
+        folders.any(|folder| folder.path().join("ended").exists())
+    });
+    let (_program, mut client) = served(&stage, &path);
+    let load = json!({ "sessionId": session, "cwd": stage.world.path(), "mcpServers": [] });
+    client.call("session/load", load);
+    let read = |name: &str| stage.world.read(name);
+    assert_eq!(["c", "c.held"].map(read), ["mine\n", "cmd\n"]);
+    client.call(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": "undo" }),
+    );
+    assert_eq!(read("c"), "mine\n");
+    assert!(!stage.world.path().join("c.held").exists());
+}
+
+#[test]
+fn what_could_not_be_stored_can_be_undone_once_there_is_room() {
+    let write = json!({ "tool": "write_file", "path": "b", "content": "tool\n" });
+    let stage = Stage::new(
+        Level::Best,
+        &[
+            write,
+            run("mkfifo gate; echo up; read x < gate; rm gate; rm a; echo cmd > b"),
+        ],
+    );
+    stage.world.write("a", "precious\n");
+    let mut client = stage.client();
+    let session = automatic(&mut client, &stage);
+    let prompt = client.prompt(&session, "go");
+    hear(&mut client, "up");
+    let store = stage.home.path().join("state/checkpoints");
+    let aside = store.with_file_name("aside");
+    std::fs::rename(&store, &aside).unwrap();
+    std::fs::write(&store, "").unwrap();
+    std::fs::write(stage.world.path().join("gate"), "go\n").unwrap();
+    assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    std::fs::remove_file(&store).unwrap();
+    std::fs::rename(&aside, &store).unwrap();
+    let answer = client.call(
+        "_tandem/review",
+        json!({ "sessionId": session, "action": "undo" }),
+    );
+    assert_eq!(answer["result"]["left"], json!([]), "{answer}");
+    assert_eq!(stage.world.read("a"), "precious\n");
+    assert!(!stage.world.path().join("b").exists());
+}
+
 /// Saves a file in the editor, which has it open.
 fn save(client: &mut Client, stage: &Stage, name: &str, text: &str) {
     let uri = stage.world.uri(name);
