@@ -12,7 +12,6 @@ local M = {}
 
 ---@class tandem.Shown the request that is shown
 ---@field request tandem.Request
----@field chat integer buffer
 ---@field row fun(): integer the last row of its answers in the chat
 ---@field clear_preview fun()
 ---@field told boolean whether the message line names it
@@ -107,7 +106,9 @@ end
 ---@return boolean floats
 local function look()
   local now = shown ---@cast now -nil
-  local floats = config.get().permission == 'auto' and not window.shows(now.chat, now.row())
+  local chat = now.request.session.chat.buf -- another one since the person deleted it
+  local is_seen = api.nvim_buf_is_loaded(chat) and window.shows(chat, now.row())
+  local floats = config.get().permission == 'auto' and not is_seen
   if floats then
     show_float(now.request)
   else
@@ -124,10 +125,10 @@ end
 
 --- Shows a request.
 ---@param request tandem.Request
----@param chat integer the buffer that has its answers
----@param row fun(): integer the last row of them
-function M.show(request, chat, row)
-  shown = { request = request, chat = chat, row = row, clear_preview = function() end, told = false }
+---@param row fun(): integer the last row of its answers in the chat
+function M.show(request, row)
+  local chat = request.session.chat.buf ---@cast chat -nil
+  shown = { request = request, row = row, clear_preview = function() end, told = false }
   if config.get().chat.auto_open and not window.find_other(chat) then
     window.open(chat, false)
   end
@@ -137,7 +138,7 @@ function M.show(request, chat, row)
     group = group,
     desc = 'tandem: show the request in a float while no window does, and its change in files opened later',
     callback = vim.schedule_wrap(function(event)
-      if shown and api.nvim_buf_is_loaded(shown.chat) then
+      if shown then
         if event.event == 'WinResized' or event.event == 'BufWinEnter' then
           draw_preview()
         end

@@ -528,7 +528,7 @@ function Chat:ask_permission(request)
   self:show_state()
   self:tool(request.call)
   local block = self.tools[request.call.toolCallId].block ---@cast block -nil
-  require('tandem.approval').show(request, self.buf, function()
+  require('tandem.approval').show(request, function()
     return select(2, self.text:rows(block))
   end)
 end
