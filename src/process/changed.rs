@@ -410,7 +410,7 @@ impl Shared {
         } = shown(workspace, snapshots, &changes);
         let lost = |error| {
             format!(
-                "tandem cannot store previous contents ({error}); until it can, undo does not cover what commands change"
+                "previous versions cannot be stored ({error}); until they can, undo does not cover what commands change"
             )
         };
         let told: Vec<_> = stored.err().map(lost).into_iter().collect();
