@@ -232,11 +232,11 @@ function ofAll() {
 async function noModel() {
   bench.configure({});
   await exactly(bench.chat.locator(".composer select.model"), 0); // the server has restarted
-  await bench.openFile("price.ts");
   await bench.say("hello");
   const card = bench.chat.locator(".list .error");
   await card.filter({ hasText: "No model is set up yet." }).waitFor();
   await bench.chat.locator(".welcome").waitFor({ state: "hidden" });
+  await bench.openFile("price.ts");
   await card.locator("summary").click();
   await card.locator("details[open]", { hasText: "TANDEM_BASE_URL" }).filter({ hasText: "config.toml" }).waitFor();
   await card.getByRole("button", { name: "Set Up Model" }).waitFor();
@@ -493,6 +493,12 @@ async function commandWaits() {
   await picture("command", { x: 48, y: 0, width: 440, height: 470 });
   await bench.widenSideBar(180);
   await until(card.locator(".title"), (title) => title.clientWidth > document.querySelector("main").clientWidth * 0.5); // nothing else than its icon is on the line
+  const isSeen = (one) => {
+    const { x, y, width, height } = one.getBoundingClientRect();
+    return one.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+  };
+  await until(card.locator("pre.output"), isSeen); // while one answers
+  await until(card.locator(".question button.allow_once"), isSeen);
   await picture("narrow");
   const buttons = card.locator(".question button");
   const seen = await buttons.evaluateAll((all) => {

@@ -37,31 +37,29 @@ class Actions implements CodeActionProvider {
   }
 }
 
-function fix(document: TextDocument, diagnostic: Diagnostic): CodeAction {
-  const action = new CodeAction(l10n.t("Fix with tandem"), CodeActionKind.QuickFix);
-  action.diagnostics = [diagnostic];
-  action.command = { command: "tandem.fix", title: action.title, arguments: [document.uri, diagnostic] };
-  return action;
+function fix({ uri }: TextDocument, diagnostic: Diagnostic): CodeAction {
+  const fixing = action(CodeActionKind.QuickFix, l10n.t("Fix with tandem"), "tandem.fix", uri, diagnostic);
+  fixing.diagnostics = [diagnostic];
+  return fixing;
 }
 
 function onHunk(hunk: Hunk): CodeAction[] {
-  return [[l10n.t("Keep This Change"), "tandem.keepChange"] as const, [l10n.t("Reject This Change"), "tandem.rejectChange"] as const].map(
-    ([title, command]) => {
-      const action = new CodeAction(title, CodeActionKind.QuickFix);
-      action.command = { command, title, arguments: [hunk] };
-      return action;
-    },
-  );
+  return [
+    action(CodeActionKind.QuickFix, l10n.t("Keep This Change"), "tandem.keepChange", hunk),
+    action(CodeActionKind.QuickFix, l10n.t("Reject This Change"), "tandem.rejectChange", hunk),
+  ];
 }
 
 function onSelection(): CodeAction[] {
   return [
-    [l10n.t("Ask tandem About Selection"), "tandem.askSelection"] as const,
-    [l10n.t("Explain Selection With tandem"), "tandem.explainSelection"] as const,
-    [l10n.t("Edit Selection With tandem…"), "tandem.editSelection"] as const,
-  ].map(([title, command]) => {
-    const action = new CodeAction(title, CodeActionKind.RefactorRewrite);
-    action.command = { command, title };
-    return action;
-  });
+    action(CodeActionKind.RefactorRewrite, l10n.t("Ask tandem About Selection"), "tandem.askSelection"),
+    action(CodeActionKind.RefactorRewrite, l10n.t("Explain Selection With tandem"), "tandem.explainSelection"),
+    action(CodeActionKind.RefactorRewrite, l10n.t("Edit Selection With tandem…"), "tandem.editSelection"),
+  ];
+}
+
+function action(kind: CodeActionKind, title: string, command: string, ...args: unknown[]): CodeAction {
+  const one = new CodeAction(title, kind);
+  one.command = { command, title, arguments: args };
+  return one;
 }

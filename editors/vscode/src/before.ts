@@ -5,7 +5,7 @@
 import { basename } from "node:path";
 import {
   commands,
-  type Disposable,
+  Disposable,
   EventEmitter,
   type FileChangeEvent,
   FileChangeType,
@@ -38,15 +38,16 @@ export class Before implements TextDocumentContentProvider, Disposable {
   private readonly shown = new Map<string, Uri>();
   /** The turns that were shown in one editor, by its title: VS Code says nothing else of such an editor. */
   private readonly turns = new Map<string, Part>();
-  private readonly subscriptions: Disposable[];
+  private readonly subscriptions: Disposable;
 
   constructor(private readonly review: Review) {
-    this.subscriptions = [
+    this.subscriptions = Disposable.from(
       workspace.registerTextDocumentContentProvider(SCHEME, this),
       workspace.onDidCloseTextDocument(({ uri }) => this.shown.delete(uri.toString())),
       workspace.registerFileSystemProvider(NOTEBOOK_SCHEME, this.notebooks(), { isReadonly: true }),
       review.onChange(() => this.shown.forEach((uri) => this.changed.fire(uri))),
-    ];
+      this.changed,
+    );
   }
 
   async show(part: Part): Promise<void> {
@@ -177,10 +178,7 @@ export class Before implements TextDocumentContentProvider, Disposable {
   }
 
   dispose(): void {
-    this.changed.dispose();
-    for (const subscription of this.subscriptions) {
-      subscription.dispose();
-    }
+    this.subscriptions.dispose();
   }
 }
 

@@ -3,18 +3,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import {
-  commands,
-  type Disposable,
-  env,
-  l10n,
-  Uri,
-  type Webview,
-  type WebviewView,
-  type WebviewViewProvider,
-  window,
-  workspace,
-} from "vscode";
+import { commands, Disposable, env, l10n, Uri, type Webview, type WebviewView, type WebviewViewProvider, window, workspace } from "vscode";
 import type { Draft } from "./draft";
 import { type Attachment, attachmentOfFile, chips, chooseAttachments, imageAttachment, pictureOf } from "./context";
 import type { Conversations } from "./conversations";
@@ -63,7 +52,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
   private shown: Draft | undefined;
   /** What is in the input, as far as the view has said. */
   private input = "";
-  private readonly subscriptions: Disposable[];
+  private readonly subscriptions: Disposable;
   private readonly form: SetUp;
   /** It was shown to a person who had no model yet. */
   private wasOffered = false;
@@ -78,13 +67,13 @@ export class ChatView implements WebviewViewProvider, Disposable {
     private readonly looking: Focus,
   ) {
     this.form = new SetUp(server, (message) => this.post(message));
-    this.subscriptions = [
+    this.subscriptions = Disposable.from(
       window.registerWebviewViewProvider(CHAT_VIEW, this),
       conversations.onEvent((event) => this.happened(event)),
       conversations.onElsewhere(() => this.stateChanged()),
       conversations.onSwitch(() => this.reset()),
       looking.onChange(() => this.stateChanged()),
-    ];
+    );
   }
 
   resolveWebviewView(view: WebviewView): void {
@@ -160,9 +149,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
   dispose(): void {
     this.text.reset();
     clearTimeout(this.stateTimer);
-    for (const subscription of this.subscriptions) {
-      subscription.dispose();
-    }
+    this.subscriptions.dispose();
   }
 
   private get session() {
@@ -247,7 +234,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
         draft.detach(message.index);
         return this.attached();
       case "returnToInput":
-        return session.returnToInput(message.index);
+        return session.turns.returnToInput(message.index);
       case "job":
         return this.useJob(session, message.what, message.id);
       case "openPort":
@@ -307,7 +294,7 @@ export class ChatView implements WebviewViewProvider, Disposable {
       return notSent();
     }
     await this.looking.report();
-    await (now ? session.steer({ text, attachments }) : session.prompt({ text, attachments }));
+    await (now ? session.turns.steer({ text, attachments }) : session.prompt({ text, attachments }));
   }
 
   /** Puts an earlier message into the input, or sends it again in its place. */

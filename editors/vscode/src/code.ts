@@ -5,6 +5,7 @@ import { cellOf } from "./notebooks";
 import type { CodeAction } from "./messages";
 import { visible } from "./safe";
 import type { Session } from "./session";
+import { fenced } from "./transcript";
 
 /** Documents whose text is in their address. */
 const SCHEME = "tandem-diagram";
@@ -61,12 +62,6 @@ async function apply(text: string, language: string, session: Session): Promise<
   const attachment = fileAttachment((cellOf(editor.document)?.notebook ?? editor.document).uri);
   const words = l10n.t("Apply this code to {0}, and change nothing else:", attachment.label);
   await session.prompt({ text: `${words}\n\n${fenced(text, language)}`, attachments: [attachment] });
-}
-
-/** No line of the text ends the block. */
-function fenced(text: string, language: string): string {
-  const fence = "`".repeat(Math.max(3, ...(text.match(/`+/g) ?? []).map(({ length }) => length + 1)));
-  return `${fence}${language}\n${text.trimEnd()}\n${fence}`;
 }
 
 /** Types one line and does not run it. Several lines would run at once, so they need confirmation. */

@@ -112,10 +112,15 @@ export function cellAttachment({ document, notebook, index }: NotebookCell, rang
 
 function linesAttachment(document: TextDocument, range: Range): Attachment {
   const { first, last } = linesOf(range);
-  const where = first === last ? `${first}` : `${first}-${last}`;
   const fragment = first === last ? `L${first}` : `L${first}-L${last}`;
   const uri = document.uri.with({ fragment }).toString();
-  return textAttachment(`${basename(document.fileName)}:${where}`, document.getText(range), uri);
+  return textAttachment(linesLabel(document, range), document.getText(range), uri);
+}
+
+/** Such as `price.rs:3-7`. */
+export function linesLabel({ fileName }: TextDocument, range: Range): string {
+  const { first, last } = linesOf(range);
+  return `${basename(fileName)}:${first === last ? first : `${first}-${last}`}`;
 }
 
 /** A text that is sent with the prompt but is not part of what the person wrote. If it is not a file, its address is its label, from which it is shown again.
@@ -151,7 +156,7 @@ export function fileAttachment(uri: Uri): Attachment {
 }
 
 /** 1-based; a selection that ends before the first character of a line does not include that line. */
-export function linesOf({ start, end }: Range): { first: number; last: number } {
+function linesOf({ start, end }: Range): { first: number; last: number } {
   const endsBefore = end.character === 0 && end.line > start.line;
   return { first: start.line + 1, last: end.line + (endsBefore ? 0 : 1) };
 }

@@ -95,19 +95,24 @@ function run(lines: readonly DiffLine[], from: number, sign: DiffLine["sign"]): 
   return end - from;
 }
 
+/** How much two lists or texts have in common at their beginnings, and at their ends. */
+export function sameEnds<T>(a: ArrayLike<T>, b: ArrayLike<T>, isSame: (one?: T, other?: T) => boolean = Object.is): [number, number] {
+  const most = Math.min(a.length, b.length);
+  let [first, last] = [0, 0];
+  while (first < most && isSame(a[first], b[first])) {
+    first++;
+  }
+  while (last < most - first && isSame(a[a.length - 1 - last], b[b.length - 1 - last])) {
+    last++;
+  }
+  return [first, last];
+}
+
 /** The ranges between the words that both lines begin and end with. */
 function changed(before: string, after: string): [[number, number], [number, number]] | undefined {
   const a: string[] = before.match(WORDS) ?? [];
   const b: string[] = after.match(WORDS) ?? [];
-  const shorter = Math.min(a.length, b.length);
-  let first = 0;
-  while (first < shorter && a[first] === b[first]) {
-    first++;
-  }
-  let last = 0;
-  while (last < shorter - first && a[a.length - 1 - last] === b[b.length - 1 - last]) {
-    last++;
-  }
+  const [first, last] = sameEnds(a, b);
   const same = [...a.slice(0, first), ...a.slice(a.length - last)].join("");
   if (same.trim().length * 4 < Math.min(before.length, after.length)) {
     return undefined;

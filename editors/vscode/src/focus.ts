@@ -2,11 +2,10 @@
  * The context that is sent with each message: the location in the editor, and the problems of its file if enabled. Both are shown as chips that toggle them.
  * The server is told the location when the cursor rests, and before each message.
  */
-import { basename } from "node:path";
 import {
   type Diagnostic,
   DiagnosticSeverity,
-  type Disposable,
+  Disposable,
   EventEmitter,
   l10n,
   languages,
@@ -15,7 +14,7 @@ import {
   window,
   workspace,
 } from "vscode";
-import { type Attachment, currentEditor, linesOf, textAttachment } from "./context";
+import { type Attachment, currentEditor, linesLabel, textAttachment } from "./context";
 import type { Looking } from "./messages";
 import { didFocus } from "./protocol";
 import type { Server } from "./server";
@@ -29,15 +28,15 @@ export class Focus implements Disposable {
   private timer: NodeJS.Timeout | undefined;
   private readonly changed = new EventEmitter<void>();
   readonly onChange = this.changed.event;
-  private readonly subscriptions: Disposable[];
+  private readonly subscriptions: Disposable;
 
   constructor(private readonly server: Server) {
-    this.subscriptions = [
+    this.subscriptions = Disposable.from(
       window.onDidChangeActiveTextEditor(() => this.soon()),
       window.onDidChangeTextEditorSelection(() => this.soon()),
       window.onDidChangeTextEditorVisibleRanges(() => this.soon()),
       languages.onDidChangeDiagnostics(() => this.soon()),
-    ];
+    );
   }
 
   /** Empty where no file is open. */
@@ -46,12 +45,10 @@ export class Focus implements Disposable {
     if (editor === undefined) {
       return [];
     }
-    const { first, last } = linesOf(editor.selection);
-    const where = first === last ? `${first}` : `${first}-${last}`;
-    const place = `${basename(editor.document.fileName)}:${where}`;
+    const label = linesLabel(editor.document, editor.selection);
     const count = problemsOf(editor).length;
     return [
-      { what: "place", label: place, isShared: this.shared.has("place") },
+      { what: "place", label, isShared: this.shared.has("place") },
       ...(count > 0 ? [{ what: "problems", label: counted(count), isShared: this.shared.has("problems") } as const] : []),
     ];
   }
@@ -87,7 +84,7 @@ export class Focus implements Disposable {
   dispose(): void {
     clearTimeout(this.timer);
     this.changed.dispose();
-    this.subscriptions.forEach((subscription) => void subscription.dispose());
+    this.subscriptions.dispose();
   }
 
   private soon(): void {

@@ -12,7 +12,7 @@ import {
   CommentThreadCollapsibleState,
   CancellationTokenSource,
   commands,
-  type Disposable,
+  Disposable,
   l10n,
   MarkdownString,
   Position,
@@ -81,7 +81,7 @@ export class Inline implements Disposable {
   private readonly cells: Cells;
   private edit: Edit | undefined;
   private opening = Promise.resolve();
-  private readonly subscriptions: Disposable[];
+  private readonly subscriptions: Disposable;
 
   constructor(
     private readonly server: Server,
@@ -93,7 +93,7 @@ export class Inline implements Disposable {
       placeHolder: l10n.t("Describe a change: Enter sends it, Escape closes"),
     };
     const register = (name: string, run: (...args: never[]) => unknown) => commands.registerCommand(`tandem.${name}`, run);
-    this.subscriptions = [
+    this.subscriptions = Disposable.from(
       this.controller,
       this.replaced,
       this.cells,
@@ -106,12 +106,12 @@ export class Inline implements Disposable {
       register("inlineDiscard", () => this.discard()),
       register("inlineLeave", ({ piece }: Shown) => this.choose(piece, false)),
       register("inlineTake", ({ piece }: Shown) => this.choose(piece, true)),
-    ];
+    );
   }
 
   dispose(): void {
     this.close();
-    this.subscriptions.forEach((subscription) => void subscription.dispose());
+    this.subscriptions.dispose();
   }
 
   /** Opens the input below the selected lines, or the one of the cursor. */
@@ -430,8 +430,7 @@ function proposal({ text, pieces, left, request, document }: Edit): Shown[] {
   }
   return pieces.map((piece) => {
     const isLeft = left.has(piece);
-    const shown = { ...piece, before: piece.before.map(visible), after: piece.after.map(visible) };
-    const body = new MarkdownString(asDiff(shown));
+    const body = new MarkdownString(asDiff(piece));
     return { ...comment("tandem", body), piece, contextValue: isLeft ? "left" : "taken", ...(isLeft && { label: l10n.t("left out") }) };
   });
 }

@@ -3,7 +3,7 @@ import {
   CodeLens,
   type CodeLensProvider,
   type DecorationOptions,
-  type Disposable,
+  Disposable,
   EventEmitter,
   l10n,
   languages,
@@ -38,14 +38,17 @@ export class Marks implements CodeLensProvider, Disposable {
     overviewRulerColor: new ThemeColor("editorOverviewRuler.deletedForeground"),
     overviewRulerLane: OverviewRulerLane.Left,
   });
-  private readonly subscriptions: Disposable[];
+  private readonly subscriptions: Disposable;
 
   constructor(private readonly review: Review) {
-    this.subscriptions = [
+    this.subscriptions = Disposable.from(
       languages.registerCodeLensProvider({ scheme: "file" }, this),
       review.onChange(() => this.redraw()),
       window.onDidChangeVisibleTextEditors(() => this.decorate()),
-    ];
+      this.written,
+      this.removed,
+      this.changed,
+    );
   }
 
   provideCodeLenses(document: TextDocument): CodeLens[] {
@@ -62,9 +65,7 @@ export class Marks implements CodeLensProvider, Disposable {
   }
 
   dispose(): void {
-    for (const owned of [...this.subscriptions, this.written, this.removed, this.changed]) {
-      owned.dispose();
-    }
+    this.subscriptions.dispose();
   }
 
   private redraw(): void {

@@ -2,7 +2,7 @@
  * The next edit. With its final API, VS Code draws inline completions at the cursor only; an edit elsewhere in view is drawn here: the old lines as removed,
  * each followed by its new text. Invariants: one edit at a time, in the active editor; it is gone as soon as the document changes.
  */
-import { commands, type Disposable, Range, Selection, type TextEditor, ThemeColor, window, workspace } from "vscode";
+import { commands, Disposable, Range, Selection, type TextEditor, ThemeColor, window, workspace } from "vscode";
 import type { Middleware } from "vscode-languageclient/node";
 import { visible } from "./safe";
 
@@ -21,7 +21,7 @@ export class NextEdit implements Disposable {
     after: { margin: "0 0 0 2ch", backgroundColor: new ThemeColor("diffEditor.insertedLineBackground") },
   });
   private edit: Edit | undefined;
-  private readonly subscriptions: Disposable[] = [
+  private readonly subscriptions = Disposable.from(
     this.old,
     this.added,
     commands.registerCommand("tandem.nextEditAccept", () => this.accept()),
@@ -31,7 +31,7 @@ export class NextEdit implements Disposable {
     window.onDidChangeTextEditorVisibleRanges(
       ({ textEditor }) => textEditor === this.edit?.editor && !isSeen(textEditor, this.edit.range) && this.show(undefined),
     ),
-  ];
+  );
 
   /** Insertions at the cursor are left to VS Code. */
   readonly provide: NonNullable<Middleware["provideInlineCompletionItems"]> = async (document, position, context, token, next) => {
@@ -50,7 +50,7 @@ export class NextEdit implements Disposable {
   };
 
   dispose(): void {
-    this.subscriptions.forEach((subscription) => void subscription.dispose());
+    this.subscriptions.dispose();
   }
 
   private show(edit: Edit | undefined): void {

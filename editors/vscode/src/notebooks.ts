@@ -5,7 +5,7 @@
 import { readFile } from "node:fs/promises";
 import {
   commands,
-  type Disposable,
+  Disposable,
   extensions,
   l10n,
   type NotebookCell,
@@ -22,6 +22,7 @@ import {
 } from "vscode";
 import type { ApplyWorkspaceEditParams, ApplyWorkspaceEditResult, LanguageClient, TextEdit } from "vscode-languageclient/node";
 import { TextDocument as JsonDocument } from "vscode-languageserver-textdocument";
+import { sameEnds } from "./diff";
 
 const TYPE = "jupyter-notebook";
 /** The scheme of documents that are cells. */
@@ -48,11 +49,11 @@ export class Notebooks implements Disposable {
   private last: Promise<unknown> = Promise.resolve();
   /** The time it took to send one, in milliseconds. */
   private cost = 0;
-  private readonly subscriptions: Disposable[];
+  private readonly subscriptions: Disposable;
 
   constructor(private readonly client: LanguageClient) {
     const send = (notebook: NotebookDocument) => void this.send(notebook);
-    this.subscriptions = [
+    this.subscriptions = Disposable.from(
       workspace.onDidOpenNotebookDocument(send),
       workspace.onDidCloseNotebookDocument(send),
       workspace.onDidChangeNotebookDocument(({ notebook }) => this.soon(notebook)),
@@ -60,7 +61,7 @@ export class Notebooks implements Disposable {
         await this.send(notebook);
         await this.notify("didSave", notebook, {});
       }),
-    ];
+    );
     workspace.notebookDocuments.forEach(send);
   }
 
@@ -112,7 +113,7 @@ export class Notebooks implements Disposable {
 
   dispose(): void {
     this.changed.forEach(clearTimeout);
-    this.subscriptions.forEach((subscription) => void subscription.dispose());
+    this.subscriptions.dispose();
   }
 
   private soon(notebook: NotebookDocument): void {
@@ -216,13 +217,8 @@ async function cellEdits(notebook: NotebookDocument, before: string, after: stri
     return undefined;
   }
   const isSame = (one: Cell | undefined, other: Cell | undefined) => JSON.stringify(one) === JSON.stringify(other);
-  let [start, oldEnd, nowEnd] = [0, old.length, now.length];
-  while (start < Math.min(oldEnd, nowEnd) && isSame(old[start], now[start])) {
-    start++;
-  }
-  while (start < Math.min(oldEnd, nowEnd) && isSame(old[oldEnd - 1], now[nowEnd - 1])) {
-    [oldEnd, nowEnd] = [oldEnd - 1, nowEnd - 1];
-  }
+  const [start, behind] = sameEnds(old, now, isSame);
+  const [oldEnd, nowEnd] = [old.length - behind, now.length - behind];
   const edit = new WorkspaceEdit();
   const withoutSource = (cell: Cell | undefined) => ({ ...cell, source: "" }) as Cell;
   const onlySources = old.slice(start, oldEnd).every((cell, index) => isSame(withoutSource(cell), withoutSource(now[start + index])));
@@ -240,14 +236,7 @@ async function cellEdits(notebook: NotebookDocument, before: string, after: stri
 /** The edit that turns a document into another text. */
 function replacement(document: TextDocument, text: string): { range: Range; text: string } {
   const before = document.getText();
-  const most = Math.min(before.length, text.length);
-  let [start, behind] = [0, 0];
-  while (start < most && before[start] === text[start]) {
-    start++;
-  }
-  while (behind < most - start && before.at(-1 - behind) === text.at(-1 - behind)) {
-    behind++;
-  }
+  const [start, behind] = sameEnds(before, text);
   const range = new Range(document.positionAt(start), document.positionAt(before.length - behind));
   return { range, text: text.slice(start, text.length - behind) };
 }

@@ -1,6 +1,6 @@
 /** The editor's own diff of a proposed edit, on read-only documents that live in the transcript. */
 import { basename } from "node:path";
-import { commands, type Disposable, EventEmitter, l10n, type TextDocumentContentProvider, Uri, workspace } from "vscode";
+import { commands, Disposable, EventEmitter, l10n, type TextDocumentContentProvider, Uri, workspace } from "vscode";
 import type { DiffContent } from "./protocol";
 import type { Conversations } from "./conversations";
 import { isNotebook } from "./notebooks";
@@ -11,14 +11,15 @@ export class Preview implements TextDocumentContentProvider, Disposable {
   private readonly changed = new EventEmitter<Uri>();
   readonly onDidChange = this.changed.event;
   private readonly shown = new Map<string, Uri>();
-  private readonly subscriptions: Disposable[];
+  private readonly subscriptions: Disposable;
 
   constructor(private readonly conversations: Conversations) {
-    this.subscriptions = [
+    this.subscriptions = Disposable.from(
       workspace.registerTextDocumentContentProvider(SCHEME, this),
       workspace.onDidCloseTextDocument(({ uri }) => this.shown.delete(uri.toString())),
       conversations.onEvent(({ type }) => type === "grew" && this.shown.forEach((uri) => this.changed.fire(uri))),
-    ];
+      this.changed,
+    );
   }
 
   /** Opens the diff without taking the focus. */
@@ -41,10 +42,7 @@ export class Preview implements TextDocumentContentProvider, Disposable {
   }
 
   dispose(): void {
-    this.changed.dispose();
-    for (const subscription of this.subscriptions) {
-      subscription.dispose();
-    }
+    this.subscriptions.dispose();
   }
 }
 

@@ -8,7 +8,7 @@ import {
   type CommentThread,
   CommentThreadCollapsibleState,
   commands,
-  type Disposable,
+  Disposable,
   l10n,
   MarkdownString,
   Range,
@@ -18,7 +18,6 @@ import type { Conversations } from "./conversations";
 import { isNotebook } from "./notebooks";
 import type { DiffContent } from "./protocol";
 import { asDiff, type Piece, piecesOf, withoutLastLineEnd } from "./rewrite";
-import { visible } from "./safe";
 
 /** How many hunks of a request, and lines of a hunk, are shown at most; the diff editor has all. */
 const MAX_HUNKS = 20;
@@ -28,21 +27,21 @@ export class Proposed implements Disposable {
   private readonly controller = comments.createCommentController("tandem.proposed", l10n.t("Edits that require approval"));
   /** By the id of the request. */
   private readonly threads = new Map<number, CommentThread[]>();
-  private readonly subscriptions: Disposable[];
+  private readonly subscriptions: Disposable;
 
   constructor(private readonly conversations: Conversations) {
     const answer = (kind: "allow_once" | "reject_once") => (thread: CommentThread) => this.answer(thread, kind);
-    this.subscriptions = [
+    this.subscriptions = Disposable.from(
       this.controller,
       conversations.onEvent(({ type }) => (type === "asked" || type === "changed") && this.refresh()),
       conversations.onSwitch(() => this.refresh()),
       commands.registerCommand("tandem.proposedAllow", answer("allow_once")),
       commands.registerCommand("tandem.proposedReject", answer("reject_once")),
-    ];
+    );
   }
 
   dispose(): void {
-    this.subscriptions.forEach((subscription) => void subscription.dispose());
+    this.subscriptions.dispose();
   }
 
   private refresh(): void {
@@ -99,6 +98,6 @@ function shown({ line, before, after }: Piece): Piece {
 
 function shortened(lines: readonly string[]): string[] {
   const more = lines.length - MAX_LINES;
-  const first = lines.slice(0, MAX_LINES).map(visible);
+  const first = lines.slice(0, MAX_LINES);
   return more > 0 ? [...first, l10n.t("… {0} more lines: open the diff to see them", more)] : first;
 }

@@ -3,7 +3,7 @@
  * edited, or a file is opened, renamed or deleted.
  */
 import { isDeepStrictEqual } from "node:util";
-import { type Disposable, EventEmitter, l10n, Uri, window, workspace } from "vscode";
+import { Disposable, EventEmitter, l10n, Uri, window, workspace } from "vscode";
 import { failure } from "./failure";
 import type { Reviewed, ReviewedFile, ReviewedHunk, ReviewedTurn, ReviewParams } from "./protocol";
 import type { Conversations } from "./conversations";
@@ -35,10 +35,10 @@ export class Review implements Disposable {
   /** What an undo would revert, if it is a decision: a turn may have ended since. */
   private readonly latest = new Map<Session, Reviewed>();
   private timer: NodeJS.Timeout | undefined;
-  private readonly subscriptions: Disposable[];
+  private readonly subscriptions: Disposable;
 
   constructor(private readonly conversations: Conversations) {
-    this.subscriptions = [
+    this.subscriptions = Disposable.from(
       conversations.onAny(({ session, event }) => this.happened(session, event)),
       conversations.onElsewhere(() => this.forgetClosed()),
       conversations.onSwitch(() => void this.refresh()),
@@ -47,7 +47,8 @@ export class Review implements Disposable {
       workspace.onDidDeleteFiles(() => this.refreshSoon()),
       workspace.onDidChangeTextDocument(({ document }) => this.files.has(document.uri.toString()) && this.refreshSoon()),
       workspace.onDidChangeNotebookDocument(({ notebook }) => this.files.has(notebook.uri.toString()) && this.refreshSoon()),
-    ];
+      this.changed,
+    );
   }
 
   get count(): number {
@@ -124,10 +125,7 @@ export class Review implements Disposable {
 
   dispose(): void {
     clearTimeout(this.timer);
-    this.changed.dispose();
-    for (const subscription of this.subscriptions) {
-      subscription.dispose();
-    }
+    this.subscriptions.dispose();
   }
 
   /** Asks before changes in several files are reverted, and again if there are others by the time of the answer: a turn may have gone on. */

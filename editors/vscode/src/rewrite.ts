@@ -1,5 +1,6 @@
 /** The difference between lines and their replacement, as hunks that can be included or excluded. Pure. */
 import { diffArrays } from "diff";
+import { visible } from "./safe";
 import { fenced } from "./transcript";
 
 export interface Piece {
@@ -34,10 +35,10 @@ export function withoutLastLineEnd(text: string): string {
   return text.replace(/\r?\n$/, "");
 }
 
-/** As a diff, in a fence that is longer than any in the text. */
+/** As a diff that is safe to show, in a fence that is longer than any in the text. */
 export function asDiff({ before, after }: Piece): string {
   const lines = [...before.map((line) => `-${line}`), ...after.map((line) => `+${line}`)];
-  return fenced(lines.join("\n"), "diff");
+  return fenced(visible(lines.join("\n")), "diff");
 }
 
 /** Where lines are after a change of other lines; `undefined` if these changed. */

@@ -2,7 +2,7 @@
  * One conversation: its transcript, server session, turns and permission requests. Invariants: no permission request outlives its turn; a lost
  * server ends the turn but not the conversation.
  */
-import { type CancellationToken, type Disposable, EventEmitter, l10n, workspace } from "vscode";
+import { type CancellationToken, Disposable, EventEmitter, l10n, workspace } from "vscode";
 import { chips } from "./context";
 import { Draft } from "./draft";
 import { type Failure, failure, isAnswer, sentence, StartError } from "./failure";
@@ -58,7 +58,7 @@ export class Session implements Disposable {
   private isLoading = false;
   /** Updates of sessions whose id is not known yet, while this one begins. */
   private early: (() => void)[] | undefined;
-  private readonly turns: Turns;
+  readonly turns: Turns;
   private lastMessage: Message | undefined;
   /** The instructions of edits in place that were kept and are not shown yet. */
   private readonly kept: Message[] = [];
@@ -73,7 +73,7 @@ export class Session implements Disposable {
   private problem: Failure | undefined;
   private readonly happened = new EventEmitter<SessionEvent>();
   readonly onEvent = this.happened.event;
-  private readonly subscriptions: Disposable[];
+  private readonly subscriptions: Disposable;
 
   constructor(
     private readonly server: Server,
@@ -85,13 +85,13 @@ export class Session implements Disposable {
       this.transcript.setJobs(jobs);
       this.changed();
     });
-    this.subscriptions = [
+    this.subscriptions = Disposable.from(
       server.onUpdate((params) => this.receive(params.sessionId, () => this.update(params.update))),
       server.onStatus((status) => this.receive(status.sessionId ?? undefined, () => this.setStatus(status))),
       server.onTurn((turn) => this.receive(turn.sessionId, () => this.turnChanged(turn))),
       server.onJobs(({ sessionId, jobs }) => this.receive(sessionId, () => this.jobs.take(jobs))),
       server.onEnd(() => this.lost()),
-    ];
+    );
   }
 
   /** The id to load it with. */
@@ -165,11 +165,6 @@ export class Session implements Disposable {
     await this.turns.prompt(message);
   }
 
-  /** Adds a message to the running turn. */
-  async steer(message: Message): Promise<void> {
-    await this.turns.steer(message);
-  }
-
   /** Runs a card's action if the card still offers it. */
   async remedy(id: number, remedy: "retry" | "continue"): Promise<void> {
     if (this.isRunning || !this.transcript.offers(id, remedy)) {
@@ -182,11 +177,6 @@ export class Session implements Disposable {
     if (this.lastMessage !== undefined) {
       await this.turns.prompt(this.lastMessage);
     }
-  }
-
-  /** Moves a queued message back to the input. */
-  returnToInput(index: number): void {
-    this.turns.returnToInput(index);
   }
 
   /** The first character of a prompt was typed: a local server can start to process what precedes it. */
@@ -329,9 +319,7 @@ export class Session implements Disposable {
   dispose(): void {
     this.questions.withdraw();
     this.jobs.dispose();
-    for (const subscription of this.subscriptions) {
-      subscription.dispose();
-    }
+    this.subscriptions.dispose();
     this.happened.dispose();
   }
 

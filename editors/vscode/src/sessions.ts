@@ -1,5 +1,5 @@
 /** The saved conversations of this folder: open, rename, delete; and the one that is shown, as a text to keep. */
-import { type Disposable, l10n, type QuickPick, type QuickPickItem, ThemeIcon, window, workspace } from "vscode";
+import { l10n, type QuickPick, type QuickPickItem, ThemeIcon, window, workspace } from "vscode";
 import type { ChatView } from "./chat";
 import type { Conversations } from "./conversations";
 import { showFailure } from "./failure";
@@ -20,18 +20,15 @@ export async function openSession(conversations: Conversations, chat: ChatView):
   list.title = l10n.t("tandem: Open Session");
   list.placeholder = l10n.t("Resume a session");
   list.matchOnDescription = true;
-  const subscriptions: Disposable[] = [
-    list,
-    list.onDidTriggerItemButton(({ item, button }) =>
-      (button === rename ? renameSession(conversations, item) : deleteSession(conversations, item)).catch(showFailure),
-    ),
-    list.onDidHide(() => subscriptions.forEach((subscription) => void subscription.dispose())),
-    list.onDidAccept(() => {
-      const [picked] = list.selectedItems;
-      list.hide();
-      void (picked && show(conversations, chat, picked).catch(showFailure));
-    }),
-  ];
+  list.onDidTriggerItemButton(({ item, button }) =>
+    (button === rename ? renameSession(conversations, item) : deleteSession(conversations, item)).catch(showFailure),
+  );
+  list.onDidHide(() => list.dispose());
+  list.onDidAccept(() => {
+    const [picked] = list.selectedItems;
+    list.hide();
+    void (picked && show(conversations, chat, picked).catch(showFailure));
+  });
   await fill(list, conversations);
 }
 

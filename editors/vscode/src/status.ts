@@ -1,5 +1,5 @@
 /** The one status bar item: what tandem is doing, in which mode, with which model. A click opens the chat. */
-import { l10n, type Disposable, MarkdownString, StatusBarAlignment, ThemeColor, window } from "vscode";
+import { l10n, Disposable, MarkdownString, StatusBarAlignment, ThemeColor, window } from "vscode";
 import { counted } from "./hunks";
 import type { Phase, Picker } from "./messages";
 import type { Review } from "./review";
@@ -41,18 +41,13 @@ export function showStatus(conversations: Conversations, review: Review): Dispos
     item.backgroundColor = phase === "waiting" ? new ThemeColor("statusBarItem.warningBackground") : undefined;
     item.show(); // only where tandem is used
   };
-  const subscriptions = [
+  return Disposable.from(
+    item,
     conversations.onEvent(({ type }) => type === "changed" && draw()),
     conversations.onSwitch(draw),
     conversations.onElsewhere(draw),
     review.onChange(draw),
-  ];
-  return {
-    dispose: () => {
-      subscriptions.forEach((subscription) => void subscription.dispose());
-      item.dispose();
-    },
-  };
+  );
 }
 
 /** The name of the current choice. */

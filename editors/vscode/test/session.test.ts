@@ -563,7 +563,7 @@ test("a message that is withdrawn before there is a session is not sent", async 
   const opening = await stage.take("session/new");
   const second = current.prompt({ text: "second", attachments: [] });
   await Promise.resolve();
-  current.returnToInput(0);
+  current.turns.returnToInput(0);
   opening.resolve({ sessionId: "new" });
   await second;
   assert.equal(current.draft.text, "second");

@@ -13,6 +13,9 @@ class Uri {
   static joinPath = ({ path }: Uri, ...parts: string[]) => new Uri([path, ...parts].join("/"));
   toString = () => `file://${this.path}`;
 }
+export const Disposable = {
+  from: (...all: readonly { dispose(): unknown }[]) => ({ dispose: () => all.forEach((one) => one.dispose()) }),
+};
 export const CodeActionKind = { QuickFix: { value: "quickfix" } };
 export const extensions = { all: [] };
 class Position {}

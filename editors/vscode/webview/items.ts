@@ -216,6 +216,7 @@ class ToolView implements ItemView {
     this.head.set({ ...head, asking, counts, hasBody: this.hasBody(), open: this.isOpen() }, () => this.drawHead(counts));
     this.body.element.hidden = !this.isOpen();
     this.element.classList.toggle("open", this.isOpen());
+    this.element.classList.toggle("below", this.isBelow());
     const shown = this.isLive() ? lastLines(output, LIVE_LINES) : output;
     this.body.set({ diffs, shown, styles }, () => [
       ...(diffs.length > OPEN_FILES
@@ -258,6 +259,11 @@ class ToolView implements ItemView {
     return this.hasBody() && !(this.folded ?? (diffs.length === 0 && question === undefined && !isAsked && !this.isLive()));
   }
 
+  /** Its command is not in the head, but in the body. */
+  private isBelow(): boolean {
+    return this.item.question !== undefined && this.item.command !== undefined && this.isOpen();
+  }
+
   private isLive(): boolean {
     return this.item.toolKind === "execute" && this.item.status === "in_progress";
   }
@@ -282,11 +288,10 @@ class ToolView implements ItemView {
     const { id, title, location, toolKind, diffs, command, exit, background, question } = this.item;
     const words = visible(title);
     const { name, says } = this.state();
-    const isBelow = question !== undefined && command !== undefined && this.isOpen();
     return [
       icon(kindIcons[toolKind], "kind"),
       location === undefined
-        ? h("span", { class: "title", title: words }, ...withCode(words, command, isBelow))
+        ? h("span", { class: "title", title: words }, ...withCode(words, command, this.isBelow()))
         : h(
             "button",
             { type: "button", class: "title link", title: visible(location.path), click: () => this.send({ type: "open", location }) },

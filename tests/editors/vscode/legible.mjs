@@ -184,7 +184,7 @@ function illegible(body, { CONTRAST, SHORT }) {
   function covered(element, [box], where) {
     const { x, y, isSeen } = box === undefined ? {} : seen(element, box);
     const over = isSeen && document.elementFromPoint(x, y);
-    if (over && !over.contains(element) && !element.contains(over) && over.closest(".suggestions, .jump, .asking .tool-head") === null) {
+    if (over && !over.contains(element) && !element.contains(over) && over.closest(".suggestions, .jump, .asking .tool-head, .below .tool-body") === null) {
       found.add(`covered by ${kindOf(over)}: ${where}`);
     }
   }
