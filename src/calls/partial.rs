@@ -7,143 +7,68 @@
 
 use serde_json::Value;
 
+/// The longest escape of a character in a string, without its last byte.
+const ESCAPE: usize = 11;
+
 /// The value of a prefix of a JSON object or array, with its open strings, arrays and objects closed. `None` while
 /// there is nothing to show, and for text that is not JSON.
 #[must_use]
 pub fn complete(text: &str) -> Option<Value> {
-    let mut scan = Scan {
-        text,
-        ..Scan::default()
-    };
-    scan.run()?;
-    let mut closed = text.get(..scan.safe)?.to_owned();
-    if scan.in_string {
-        closed.push('"');
-    }
-    closed.extend(scan.open.iter().rev());
-    serde_json::from_str(&closed).ok()
-}
-
-/// One pass over the text. Since opening and closing a container are safe points both, the containers open at the
-/// last safe point are the ones open at the end.
-#[derive(Default)]
-struct Scan<'a> {
-    text: &'a str,
-    /// What closes the containers that are open, outermost first.
-    open: Vec<char>,
-    /// Up to this byte, the text is a value once it is closed.
-    safe: usize,
-    /// Whether `safe` is inside a string.
-    in_string: bool,
-    /// Whether a value comes next, rather than a member name.
-    value_next: bool,
-}
-
-impl Scan<'_> {
-    fn run(&mut self) -> Option<()> {
-        let bytes = self.text.as_bytes();
-        let mut at = 0;
-        while let Some(&byte) = bytes.get(at) {
-            if self.open.is_empty() && !matches!(byte, b'{' | b'[' | b' ' | b'\t' | b'\n' | b'\r') {
-                return None;
+    let bytes = text.as_bytes();
+    let (mut open, mut is_value, mut at) = (Vec::new(), false, 0);
+    // Up to this byte the text is a value once what is open is closed. Both ends of a container are such places, so the
+    // containers open at the last one are those open at the end.
+    let mut safe = 0;
+    let mut quote = "";
+    while let Some(byte) = bytes.get(at) {
+        let begun = at;
+        at += 1;
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\r' => continue,
+            b'{' | b'[' => {
+                is_value = *byte == b'[';
+                open.push(if is_value { ']' } else { '}' });
             }
-            at = match byte {
-                b'{' => self.push('}', at),
-                b'[' => self.push(']', at),
-                b'}' | b']' => self.pop(byte, at)?,
-                b':' => {
-                    self.value_next = true;
-                    at + 1
+            _ if open.is_empty() => return None,
+            b'}' | b']' => _ = open.pop(),
+            b':' | b',' => {
+                is_value = *byte == b':' || open.last() == Some(&']');
+                continue;
+            }
+            b'"' => {
+                while bytes.get(at).is_some_and(|byte| *byte != b'"') {
+                    at += 1 + usize::from(bytes.get(at) == Some(&b'\\'));
                 }
-                b',' => {
-                    self.value_next = self.open.last() == Some(&']');
-                    at + 1
+                at += 1;
+                if !is_value {
+                    continue;
                 }
-                b'"' => self.string(at + 1),
-                b' ' | b'\t' | b'\n' | b'\r' => at + 1,
-                _ => self.scalar(at),
-            };
-        }
-        Some(())
-    }
-
-    fn push(&mut self, closer: char, at: usize) -> usize {
-        self.open.push(closer);
-        self.value_next = closer == ']';
-        self.value_ends(at + 1)
-    }
-
-    fn pop(&mut self, byte: u8, at: usize) -> Option<usize> {
-        (self.open.pop()? == char::from(byte)).then(|| self.value_ends(at + 1))
-    }
-
-    fn value_ends(&mut self, end: usize) -> usize {
-        self.safe = end;
-        self.in_string = false;
-        end
-    }
-
-    /// A string whose contents begin at `start`; returns where it ends.
-    fn string(&mut self, start: usize) -> usize {
-        let bytes = self.text.as_bytes();
-        let mut at = start;
-        while let Some(step) = bytes
-            .get(at..)
-            .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
-        {
-            at += step;
-            if bytes.get(at) == Some(&b'"') {
-                return if self.value_next {
-                    self.value_ends(at + 1)
-                } else {
-                    at + 1
+                if at > bytes.len() {
+                    // Less, if the text ends in an escape.
+                    let is_string = |end: &usize| {
+                        let string = text.get(begun..*end).map(|begun| format!("{begun}\""));
+                        string.is_some_and(|it| serde_json::from_str::<String>(&it).is_ok())
+                    };
+                    let least = bytes.len().saturating_sub(ESCAPE);
+                    at = (least..=bytes.len()).rev().find(is_string)?;
+                    (safe, quote) = (at, "\"");
+                    break;
+                }
+            }
+            _ => {
+                let ends = |byte: &u8| b",}]:\" \t\n\r".contains(byte);
+                // Only the next character shows that a number or keyword is complete.
+                let Some(length) = bytes.iter().skip(at).position(ends) else {
+                    break;
                 };
-            }
-            match escape_length(bytes.get(at..).unwrap_or_default()) {
-                Some(length) => at += length,
-                None => return self.string_is_cut(at),
+                at += length;
             }
         }
-        self.string_is_cut(bytes.len())
+        safe = at;
     }
-
-    fn string_is_cut(&mut self, safe: usize) -> usize {
-        if self.value_next {
-            self.safe = safe;
-            self.in_string = true;
-        }
-        self.text.len()
-    }
-
-    /// A number or keyword; only the next character shows that it is complete.
-    fn scalar(&mut self, start: usize) -> usize {
-        let rest = self.text.as_bytes().get(start..).unwrap_or_default();
-        let ends = |byte: &u8| {
-            matches!(
-                byte,
-                b',' | b'}' | b']' | b':' | b'"' | b' ' | b'\t' | b'\n' | b'\r'
-            )
-        };
-        match rest.iter().position(ends) {
-            Some(length) => self.value_ends(start + length),
-            None => self.text.len(),
-        }
-    }
-}
-
-/// The length of the escape (or surrogate pair) at the beginning of the text; `None` if it is truncated.
-fn escape_length(text: &[u8]) -> Option<usize> {
-    if *text.get(1)? != b'u' {
-        return Some(2);
-    }
-    let code = std::str::from_utf8(text.get(2..6)?).ok()?;
-    let is_high_surrogate =
-        u16::from_str_radix(code, 16).is_ok_and(|unit| (0xD800..0xDC00).contains(&unit));
-    if is_high_surrogate {
-        text.get(11).map(|_| 12)
-    } else {
-        Some(6)
-    }
+    let mut closed = text.get(..safe)?.to_owned() + quote;
+    closed.extend(open.iter().rev());
+    serde_json::from_str(&closed).ok()
 }
 
 #[cfg(test)]

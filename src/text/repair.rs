@@ -91,13 +91,6 @@ fn unescaped(text: &str) -> Option<String> {
     serde_json::from_str(&format!("\"{}\"", text.trim())).ok()
 }
 
-/// The character of an escape such as `u003c`.
-fn by_code(escape: &str) -> Option<char> {
-    let digits = escape.get(1..5)?;
-    let is_code = digits.bytes().all(|it| it.is_ascii_hexdigit());
-    is_code.then(|| char::from_u32(u32::from_str_radix(digits, 16).ok()?))?
-}
-
 /// A text with XML's predefined references, as an envelope of markup requires them, and HTML's apostrophe resolved.
 pub(crate) fn dereferenced(text: &str) -> String {
     let signs = [
@@ -114,32 +107,39 @@ pub(crate) fn dereferenced(text: &str) -> String {
 
 /// A text with one level of backslash escapes resolved.
 pub(crate) fn unescape(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        let escaped = if character == '\\' {
-            characters.clone().next()
-        } else {
-            None
-        };
-        let meant = match escaped {
-            Some('n') => '\n',
-            Some('t') => '\t',
-            Some('r') => '\r',
-            Some(quoted @ ('"' | '\'' | '`' | '\\')) => quoted,
-            Some('u') if let Some(meant) = by_code(characters.as_str()) => {
-                characters.nth(3);
-                meant
-            }
-            _ => {
-                plain.push(character);
-                continue;
-            }
-        };
-        characters.next();
-        plain.push(meant);
+    let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, after)) = rest.split_once('\\') {
+        plain.push_str(before);
+        rest = escape(after, "\"'`\\", &mut plain).unwrap_or_else(|| {
+            plain.push('\\');
+            after
+        });
     }
-    plain
+    plain + rest
+}
+
+/// Adds what an escape means whose backslash is before `text`, and returns what follows it. A sign of `plain` means
+/// itself; any other escape is what it looks like.
+fn escape<'a>(text: &'a str, plain: &str, meant: &mut String) -> Option<&'a str> {
+    // The four digits of a code point, or a pair of surrogates (RFC 8259, section 7).
+    let coded = [5, 11].into_iter().find_map(|length| {
+        let code = text.get(..length).filter(|code| code.starts_with('u'))?;
+        let meant: String = serde_json::from_str(&format!("\"\\{code}\"")).ok()?;
+        Some((meant, text.split_at(length).1))
+    });
+    if let Some((code, rest)) = coded {
+        meant.push_str(&code);
+        return Some(rest);
+    }
+    let sign = text.chars().next()?;
+    match sign {
+        'n' => meant.push('\n'),
+        't' => meant.push('\t'),
+        'r' => meant.push('\r'),
+        sign if plain.contains(sign) => meant.push(sign),
+        other => meant.extend(['\\', other]),
+    }
+    Some(text.split_at(sign.len_utf8()).1)
 }
 
 /// The object that `text` is without its last brackets; `None` if anything else is missing.
@@ -213,10 +213,17 @@ pub fn value(text: &str) -> Option<Value> {
 
 /// The value that `text` begins with, and what follows it.
 pub fn first_value(text: &str) -> Option<(Value, &str)> {
-    let mut reader = Reader::new(text);
-    let value = reader.value(0)?;
-    let after = reader.after();
-    Some((value, after))
+    read(text, false)
+}
+
+/// The same, where quotes may be missing and parentheses stand for braces.
+pub(crate) fn bare_value(text: &str) -> Option<(Value, &str)> {
+    read(text, true)
+}
+
+fn read(rest: &str, is_bare: bool) -> Option<(Value, &str)> {
+    let mut reader = Reader { rest, is_bare };
+    Some((reader.value(0)?, reader.rest))
 }
 
 fn is_empty(value: &Value) -> bool {

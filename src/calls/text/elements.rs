@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::json::{Found, QUOTES, TextCall, closing, is_word, split_word, with_json};
+use super::json::{Found, TextCall, is_word, split_word, with_json};
 use super::python;
 use crate::text::Fields;
 use crate::text::marks::{self, Kind};
@@ -150,19 +150,7 @@ fn assigned(text: &str) -> Option<(&str, Value, &str)> {
     let is_end = |rest: &str| {
         rest.is_empty() || rest.starts_with(|c: char| c.is_whitespace() || ",)}]<[/>".contains(c))
     };
-    let quoted = || {
-        let quote = QUOTES.iter().find(|quote| value.starts_with(**quote))?;
-        let inside = value.strip_prefix(quote)?;
-        let (text, rest) = inside.split_at(closing(inside, quote)?);
-        let escaped = serde_json::from_str(&format!("\"{text}\"")).ok();
-        let escaped = escaped.filter(|_| quote.len() == 1);
-        Some((
-            escaped.unwrap_or_else(|| text.into()),
-            rest.strip_prefix(quote)?,
-        ))
-    };
-    let literal = quoted().or_else(|| python::value(value));
-    let literal = literal.filter(|(_, rest)| is_end(rest));
+    let literal = python::value(value).filter(|(_, rest)| is_end(rest));
     let line = || {
         let (line, rest) = value.split_at(value.find(['\n', '<', '[']).unwrap_or(value.len()));
         let is_one = !line.trim().is_empty() && !line.contains(|c| "{}()>,;|\"'`".contains(c));

@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::elements::{self, closed, function};
-use super::json::{self, Found, QUOTES, TextCall, closing, complete, of_json, with_json};
+use super::json::{self, Found, TextCall, complete, of_json, with_json};
 use super::{python, react};
 use crate::text::marks::{self, Kind};
 use crate::text::{Fields, lists, repair};
@@ -328,49 +328,8 @@ fn flat<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
 
 /// `NAME{key:<escape>value<escape>,…}`: JSON whose quotes are a token, any others or none, in braces or parentheses (Gemma).
 fn escaped(text: &str) -> Found<'_> {
-    let (name, mut rest) = text.split_at(text.find(['{', '('])?);
-    let (mut json, mut depth) = (String::new(), 0_usize);
-    loop {
-        if json.ends_with(':') {
-            rest = rest.trim_start();
-            if !rest.starts_with(['{', '[', '(', '<', '"', '\'']) {
-                let (value, after) = rest.split_at(rest.find([',', '}', ')'])?);
-                let text = |_| Value::from(value.trim_end());
-                json += &serde_json::from_str(value).unwrap_or_else(text).to_string();
-                rest = after;
-            }
-        }
-        if let Some((quote, inside)) = QUOTES
-            .iter()
-            .find_map(|quote| Some((quote, rest.strip_prefix(quote)?)))
-        {
-            let end = closing(inside, quote)?;
-            let (value, after) = inside.split_at(end);
-            if quote.len() > 1 {
-                json.push_str(&Value::from(value).to_string());
-            } else {
-                json.extend([quote, value, quote]);
-            }
-            rest = after.strip_prefix(quote)?;
-            continue;
-        }
-        let sign = rest.chars().next()?;
-        rest = rest.split_at(sign.len_utf8()).1;
-        match sign {
-            '{' | '[' | '(' => depth += 1,
-            '}' | ']' | ')' => depth = depth.checked_sub(1)?,
-            _ => {}
-        }
-        json.push(match sign {
-            '(' => '{',
-            ')' => '}',
-            other => other,
-        });
-        if depth == 0 {
-            break;
-        }
-    }
-    let (Value::Object(arguments), "") = repair::first_value(&json)? else {
+    let (name, arguments) = text.split_at(text.find(['{', '('])?);
+    let (Value::Object(arguments), rest) = repair::bare_value(arguments)? else {
         return None;
     };
     let call = TextCall::new(name.trim().to_owned(), arguments);

@@ -68,10 +68,11 @@ pub(super) fn fenced(text: &str) -> Option<(Value, &str, bool)> {
     });
     // The object may be quoted again, as a string.
     if code.starts_with("{\\\"") {
-        let (quoted, rest) = code.split_at(closing(code, "\"")?);
-        let object: String = serde_json::from_str(&format!("\"{quoted}\"")).ok()?;
-        let (value, _, is_completed) = complete(&object)?;
-        return Some((value, rest.trim_start_matches('"'), is_completed));
+        let quoted = format!("\"{code}");
+        let (object, rest) = repair::first_value(&quoted)?;
+        let (value, _, is_completed) = complete(object.as_str()?)?;
+        let rest = code.split_at(code.len() - rest.len()).1;
+        return Some((value, rest, is_completed));
     }
     let (value, rest, is_completed) = code.starts_with(['{', '[']).then(|| complete(code))??;
     let end = inside.and_then(|_| rest.trim_start().strip_prefix(FENCE));
@@ -175,18 +176,4 @@ pub(super) fn is_word(text: &str) -> bool {
 pub(super) fn split_word(text: &str) -> (&str, &str) {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.split_at(text.find(|c| !is_of_word(c)).unwrap_or(text.len()))
-}
-
-/// Quotation marks: Gemma's, then ordinary ones.
-pub(super) const QUOTES: [&str; 4] = ["<|\"|>", "<escape>", "\"", "'"];
-
-/// Where a quoted text ends; a backslash escapes a quote that is a single character.
-pub(super) fn closing(text: &str, quote: &str) -> Option<usize> {
-    let is_escaped = |at: &usize| {
-        let before = text.split_at(*at).0;
-        let slashes = before.len() - before.trim_end_matches('\\').len();
-        quote.len() == 1 && slashes % 2 == 1
-    };
-    let mut ends = text.match_indices(quote).map(|(at, _)| at);
-    ends.find(|at| !is_escaped(at))
 }

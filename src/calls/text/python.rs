@@ -88,5 +88,5 @@ pub(super) fn value(text: &str) -> Option<(Value, &str)> {
 
 /// Whether a literal can begin with this character; a variable has no value here.
 fn is_literal(begin: char) -> bool {
-    begin.is_ascii_digit() || "\"'-[{TFNtfn".contains(begin)
+    begin.is_ascii_digit() || "\"'<-[{TFNtfn".contains(begin)
 }

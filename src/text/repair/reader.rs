@@ -1,79 +1,55 @@
 //! Reads a JSON value as leniently as it can be without guessing. Pure.
 
-use std::iter::Peekable;
-use std::str::Chars;
-
 use serde_json::{Map, Number, Value};
+
+use super::escape;
 
 /// How deep values may be nested.
 const DEPTH: usize = 64;
 
+/// What a string may stand between: Python's quotes, those of typography, JSON's own and others, and the tokens of Gemma.
+const QUOTES: [(&str, &str); 7] = [
+    ("\"\"\"", "\"\"\""),
+    ("“", "”"),
+    ("\"", "\""),
+    ("'", "'"),
+    ("`", "`"),
+    ("<|\"|>", "<|\"|>"),
+    ("<escape>", "<escape>"),
+];
+
 pub(super) struct Reader<'a> {
-    rest: Peekable<Chars<'a>>,
-    text: &'a str,
+    /// What is left of the text.
+    pub rest: &'a str,
+    /// Whether an object may be in parentheses, and a value without quotes in it (Gemma).
+    pub is_bare: bool,
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(text: &'a str) -> Self {
-        Self {
-            rest: text.chars().peekable(),
-            text,
-        }
-    }
-
-    pub fn after(&self) -> &'a str {
-        let left: usize = self.rest.clone().map(char::len_utf8).sum();
-        self.text.split_at(self.text.len() - left).1
-    }
-
-    /// Skips blanks, and escapes that were meant as such.
+    /// Skips blanks, comments, and escapes that were meant as blanks.
     fn blanks(&mut self) {
+        const ESCAPES: [&str; 3] = ["\\n", "\\t", "\\r"];
         loop {
-            match self.rest.peek() {
-                Some(character) if character.is_whitespace() => {
-                    self.rest.next();
-                }
-                Some('/') => match self.comment() {
-                    Some(()) => {}
-                    None => return,
-                },
-                Some('#') => while self.rest.next_if(|c| *c != '\n').is_some() {},
-                Some('\\') => {
-                    let mut ahead = self.rest.clone();
-                    ahead.next();
-                    if !matches!(ahead.next(), Some('n' | 't' | 'r')) {
-                        return;
-                    }
-                    self.rest = ahead;
-                }
-                _ => return,
+            self.rest = self.rest.trim_start();
+            let mut lines = ["//", "#"].iter();
+            let line = lines.find_map(|begin| self.rest.strip_prefix(begin));
+            let after = line
+                .map(|line| line.split_at(line.find('\n').unwrap_or(line.len())).1)
+                .or_else(|| Some(self.rest.strip_prefix("/*")?.split_once("*/")?.1))
+                .or_else(|| ESCAPES.iter().find_map(|it| self.rest.strip_prefix(it)));
+            match after {
+                Some(after) => self.rest = after,
+                None => return,
             }
         }
-    }
-
-    /// Skips a comment between two values.
-    fn comment(&mut self) -> Option<()> {
-        let mut ahead = self.rest.clone();
-        ahead.next();
-        match ahead.next()? {
-            '/' => while ahead.next_if(|c| *c != '\n').is_some() {},
-            '*' => loop {
-                if ahead.next()? == '*' && ahead.next_if_eq(&'/').is_some() {
-                    break;
-                }
-            },
-            _ => return None,
-        }
-        self.rest = ahead;
-        Some(())
     }
 
     fn eat(&mut self, wanted: char) -> Option<()> {
         self.blanks();
         // Its full-width form is the same sign.
-        let wide = u32::from(wanted) + 0xfee0;
-        let is_wanted = |it: &char| *it == wanted || u32::from(*it) == wide;
-        self.rest.next_if(is_wanted).map(|_| ())
+        let wide = char::from_u32(u32::from(wanted) + 0xfee0)?;
+        self.rest = self.rest.strip_prefix([wanted, wide])?;
+        Some(())
     }
 
     pub fn value(&mut self, depth: usize) -> Option<Value> {
@@ -81,37 +57,35 @@ impl<'a> Reader<'a> {
         if depth > DEPTH {
             return None;
         }
-        match *self.rest.peek()? {
-            '{' => self.object(depth),
+        match self.rest.chars().next()? {
+            '{' => self.object('{', '}', depth),
+            '(' if self.is_bare => self.object('(', ')', depth),
             '[' => self.array(depth),
-            '"' | '\'' | '`' | '“' => self.text().map(Value::String),
-            _ => self.word(),
+            _ => self.text().map(Value::String).or_else(|| self.word()),
         }
     }
 
-    fn object(&mut self, depth: usize) -> Option<Value> {
-        self.eat('{')?;
+    fn object(&mut self, begin: char, end: char, depth: usize) -> Option<Value> {
+        self.eat(begin)?;
         self.blanks();
-        if depth == 0 && self.rest.peek() == Some(&'{') {
+        if depth == 0 && self.rest.starts_with('{') {
             // As in a template, where one brace has to be written as two.
-            let inner = self.object(depth + 1)?;
-            return self.eat('}').map(|()| inner);
+            let inner = self.object('{', '}', depth + 1)?;
+            return self.eat(end).map(|()| inner);
         }
         let mut fields = Map::new();
         loop {
             while self.eat(',').is_some() {}
-            if self.eat('}').is_some() {
+            if self.eat(end).is_some() {
                 return Some(Value::Object(fields));
             }
-            self.blanks();
-            let name = match self.rest.peek()? {
-                '"' | '\'' | '“' => self.string()?,
-                _ => self.bare_name()?,
-            };
+            let name = self.string().or_else(|| self.bare_name())?;
             self.assign()?;
-            fields.insert(name, self.value(depth + 1)?);
-            if self.eat(',').is_none() && !self.begins_line() && !self.begins_name() {
-                self.eat('}')?;
+            let value = self.bare_value().or_else(|| self.value(depth + 1))?;
+            fields.insert(name, value);
+            let before = self.rest;
+            if self.eat(',').is_none() && !self.begins_name(before) {
+                self.eat(end)?;
                 return Some(Value::Object(fields));
             }
         }
@@ -121,49 +95,49 @@ impl<'a> Reader<'a> {
     fn assign(&mut self) -> Option<()> {
         self.eat(':').or_else(|| {
             self.eat('=')?;
-            let _arrow = self.rest.next_if_eq(&'>');
+            self.rest = self.rest.strip_prefix('>').unwrap_or(self.rest);
             Some(())
         })
     }
 
-    /// Whether a quote begins the next line, where only a comma is missing; skips to it.
-    fn begins_line(&mut self) -> bool {
-        let mut ahead = self.rest.clone();
-        let blanks: String = std::iter::from_fn(|| ahead.next_if(|c| c.is_whitespace())).collect();
-        let begins = blanks.contains('\n') && ahead.peek() == Some(&'"')
-            || blanks.is_empty() && self.at_line();
-        if begins {
-            self.rest = ahead;
+    /// A value without quotes.
+    fn bare_value(&mut self) -> Option<Value> {
+        let begun = self.rest.trim_start();
+        if !self.is_bare || begun.starts_with(['{', '[', '(', '<', '"', '\'']) {
+            return None;
         }
-        begins
+        let (value, rest) = begun.split_at(begun.find([',', '}', ')'])?);
+        self.rest = rest;
+        Some(serde_json::from_str(value).unwrap_or_else(|_| value.trim_end().into()))
     }
 
-    /// Whether a name and a colon follow, where only a comma is missing.
-    fn begins_name(&self) -> bool {
-        let rest = self.after();
-        let name = rest.strip_prefix('"').and_then(|rest| rest.split_once('"'));
-        name.is_some_and(|(name, rest)| {
+    /// Whether a name follows, where only a comma is missing: a quote begins the next line after `before`, or a colon
+    /// follows a word in quotes.
+    fn begins_name(&self, before: &str) -> bool {
+        let Some(name) = self.rest.strip_prefix('"') else {
+            return false;
+        };
+        let (skipped, _) = before.split_at(before.len() - self.rest.len());
+        let is_name = |(name, rest): (&str, &str)| {
             name.starts_with(|c: char| c.is_ascii_alphabetic())
                 && name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
                 && rest.trim_start().starts_with(':')
-        })
-    }
-
-    /// Whether the blanks before a quote, which were skipped already, contain a line break.
-    fn at_line(&self) -> bool {
-        let before = self.text.split_at(self.text.len() - self.after().len()).0;
-        let blanks = before.split_at(before.trim_end().len()).1;
-        self.rest.clone().next() == Some('"') && blanks.contains('\n')
+        };
+        skipped.contains('\n') || name.split_once('"').is_some_and(is_name)
     }
 
     /// A string, or several that `+` joins.
     fn text(&mut self) -> Option<String> {
         let mut text = self.string()?;
-        while self.eat('+').is_some() {
+        loop {
+            let rest = self.rest;
+            if self.eat('+').is_none() {
+                self.rest = rest;
+                return Some(text);
+            }
             self.blanks();
             text.push_str(&self.string()?);
         }
-        Some(text)
     }
 
     fn array(&mut self, depth: usize) -> Option<Value> {
@@ -182,94 +156,48 @@ impl<'a> Reader<'a> {
     }
 
     fn string(&mut self) -> Option<String> {
-        if let Some(text) = self.long_string() {
-            return Some(text);
-        }
-        let quote = match self.rest.next()? {
-            '“' => '”',
-            plain @ ('"' | '\'' | '`') => plain,
-            _ => return None,
-        };
-        let mut text = String::new();
-        loop {
-            match self.rest.next()? {
-                '\\' => self.escape(&mut text)?,
-                character if character == quote => return Some(text),
-                character => text.push(character),
+        let (text, rest) = QUOTES.iter().find_map(|(begin, end)| {
+            let inside = self.rest.strip_prefix(begin)?;
+            // Nothing is escaped between tokens.
+            if begin.starts_with('<') {
+                let (text, rest) = inside.split_once(end)?;
+                return Some((text.to_owned(), rest));
             }
-        }
-    }
-
-    /// A string in three quotes, as Python has them.
-    fn long_string(&mut self) -> Option<String> {
-        const QUOTES: &str = "\"\"\"";
-        let mut ahead = self.rest.clone();
-        if !QUOTES.chars().all(|quote| ahead.next() == Some(quote)) {
-            return None;
-        }
-        let inside = self.after().strip_prefix(QUOTES)?;
-        let (inside, _) = inside.split_once(QUOTES)?;
-        let mut text = String::new();
-        let mut reader = Reader::new(inside);
-        while let Some(character) = reader.rest.next() {
-            match character {
-                '\\' => reader.escape(&mut text)?,
-                character => text.push(character),
+            let (mut text, mut rest) = (String::new(), inside);
+            loop {
+                if let Some(after) = rest.strip_prefix(end) {
+                    return Some((text, after));
+                }
+                let mut characters = rest.chars();
+                rest = match characters.next()? {
+                    // Not `\b` and `\f`: here, they are meant as part of a pattern.
+                    '\\' => escape(characters.as_str(), "\"\\/'", &mut text)?,
+                    character => {
+                        text.push(character);
+                        characters.as_str()
+                    }
+                };
             }
-        }
-        let all = inside.chars().count() + 2 * QUOTES.len();
-        self.rest.by_ref().take(all).for_each(drop);
+        })?;
+        self.rest = rest;
         Some(text)
     }
 
-    /// An escape; one that JSON does not know is what it looks like.
-    fn escape(&mut self, text: &mut String) -> Option<()> {
-        match self.rest.next()? {
-            'n' => text.push('\n'),
-            't' => text.push('\t'),
-            'r' => text.push('\r'),
-            plain @ ('"' | '\\' | '/' | '\'') => text.push(plain),
-            'u' => match self.code_point() {
-                Some(character) => text.push(character),
-                None => text.push_str("\\u"),
-            },
-            // Including `\b` and `\f`: here, they are meant as part of a pattern.
-            other => text.extend(['\\', other]),
-        }
-        Some(())
-    }
-
-    /// The four digits of a `\u` escape, or a surrogate pair of escapes (RFC 8259, section 7).
-    fn code_point(&mut self) -> Option<char> {
-        let mut ahead = self.rest.clone();
-        let first = four_digits(&mut ahead)?;
-        let code = if (0xd800..0xdc00).contains(&first) {
-            let mut second = ahead.clone();
-            (second.next() == Some('\\') && second.next() == Some('u')).then_some(())?;
-            let low = four_digits(&mut second).filter(|low| (0xdc00..0xe000).contains(low))?;
-            ahead = second;
-            0x1_0000 + ((first - 0xd800) << 10) + (low - 0xdc00)
-        } else {
-            first
-        };
-        let character = char::from_u32(code)?;
-        self.rest = ahead;
-        Some(character)
-    }
-
     fn bare_name(&mut self) -> Option<String> {
-        let name: String = std::iter::from_fn(|| {
-            self.rest
-                .next_if(|c| c.is_alphanumeric() || "_-$".contains(*c))
-        })
-        .collect();
-        (!name.is_empty()).then_some(name)
+        let name = self.take(|c| c.is_alphanumeric() || "_-$".contains(c));
+        (!name.is_empty()).then(|| name.to_owned())
+    }
+
+    /// The characters that a text begins with, as long as they are such.
+    fn take(&mut self, is_part: impl Fn(char) -> bool) -> &'a str {
+        let end = self.rest.find(|c| !is_part(c)).unwrap_or(self.rest.len());
+        let (taken, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        taken
     }
 
     fn word(&mut self) -> Option<Value> {
-        let is_part = |c: &char| c.is_ascii_alphanumeric() || "+-.".contains(*c);
-        let word: String = std::iter::from_fn(|| self.rest.next_if(is_part)).collect();
-        match word.as_str() {
+        match self.take(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)) {
             "null" | "None" | "undefined" | "NaN" => Some(Value::Null),
             "true" | "True" => Some(true.into()),
             "false" | "False" => Some(false.into()),
@@ -279,19 +207,11 @@ impl<'a> Reader<'a> {
                     return u64::from_str_radix(digits, 16).ok().map(Value::from);
                 }
                 let digits = number.trim_start_matches('0');
-                let number = if digits.starts_with(|c: char| c.is_ascii_digit()) {
-                    digits
-                } else {
-                    number
-                };
-                serde_json::from_str::<Number>(number)
-                    .ok()
-                    .map(Value::Number)
+                let begins = digits.starts_with(|c: char| c.is_ascii_digit());
+                let number: Number =
+                    serde_json::from_str(if begins { digits } else { number }).ok()?;
+                Some(number.into())
             }
         }
     }
-}
-
-fn four_digits(from: &mut Peekable<Chars<'_>>) -> Option<u32> {
-    (0..4).try_fold(0, |code, _| Some(code * 16 + from.next()?.to_digit(16)?))
 }
