@@ -2,6 +2,7 @@
 //! no protocol.
 
 pub mod alignment;
+mod blocks;
 pub mod diff;
 pub mod display;
 pub mod fence;
@@ -16,6 +17,7 @@ pub mod sse;
 pub mod standing;
 pub mod upkeep;
 
+pub use blocks::{Block, blocks};
 pub use diff::{
     Hunk, LineHunk, Tokens, around, common, has_lines_of, hunks, likeness, line_breaks, line_hunks,
     patched, unified,

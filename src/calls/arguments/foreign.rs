@@ -9,7 +9,7 @@ use crate::text::shell::{is_shell, quoted};
 
 use super::super::names::{head, squash};
 use super::words::{ARGUMENTS, COMMENTS, FILE_TYPES, LAST_LINES, RANGES, USUAL, WORDS};
-use crate::text::Fields;
+use crate::text::{Block, Fields};
 
 /// The one of `ours` that a name means.
 fn find<'a>(name: &str, ours: impl Iterator<Item = &'a str>) -> Option<&'a str> {
@@ -438,41 +438,13 @@ pub(super) fn lines(items: &[Value]) -> Option<String> {
     })
 }
 
-/// Separates the two texts of a block.
-const RULE: &str = "=======";
-
-/// The replacements in blocks of SEARCH and REPLACE, as some agents write a change.
+/// The replacements in blocks of SEARCH and REPLACE.
 pub(super) fn blocks(text: &str) -> Option<Value> {
-    let mut edits = Vec::new();
-    let mut lines = text.lines();
-    while let Some(line) = lines.next() {
-        let mark = line.trim().trim_start_matches(['<', '-']).trim();
-        if mark != "SEARCH" {
-            continue;
-        }
-        let mut part = |is_end: &dyn Fn(&str) -> bool| {
-            let mut part = Vec::new();
-            loop {
-                match lines.next()? {
-                    line if is_end(line.trim()) => return Some(part.join("\n")),
-                    // A line number, which is not needed: the text after the rule has to match anyway.
-                    line if part.is_empty()
-                        && line.starts_with([':'])
-                        && line.contains("_line:") => {}
-                    line if part.is_empty() && line == "-------" => {}
-                    line => part.push(line),
-                }
-            }
-        };
-        let old_text = part(&|line| line.len() >= 5 && line.bytes().all(|byte| byte == b'='))?;
-        let new_text = part(&|line| line.trim_start_matches(['>', '+']).trim() == "REPLACE")?;
-        // A second rule: the text between them could belong to either side.
-        if new_text.lines().any(|line| line == RULE) {
-            return None;
-        }
-        edits.push(serde_json::json!({ "old_text": old_text, "new_text": new_text }));
-    }
-    (!edits.is_empty()).then_some(Value::Array(edits))
+    let edit = |block: Block<'_>| {
+        let [old, new] = [block.old, block.new].map(|lines| lines.join("\n"));
+        serde_json::json!({ "old_text": old, "new_text": new })
+    };
+    Some(crate::text::blocks(text)?.into_iter().map(edit).collect())
 }
 
 #[cfg(test)]
@@ -570,22 +542,5 @@ mod tests {
         );
         check(json!(["ls -la"]), "ls -la");
         assert_eq!(line(&[json!(1)]), None);
-    }
-
-    #[test]
-    fn search_replace_blocks_are_edits() {
-        let text = "<<<<<<< SEARCH\na\n\nb\n=======\nc\n>>>>>>> REPLACE\n\n------- SEARCH\nd\n=======\n+++++++ REPLACE\n";
-        let expected =
-            json!([{ "old_text": "a\n\nb", "new_text": "c" }, { "old_text": "d", "new_text": "" }]);
-        assert_eq!(blocks(text), Some(expected));
-        let numbered = "<<<<<<< SEARCH\n:start_line:2\n-------\na\n=======\nb\n>>>>>>> REPLACE";
-        assert_eq!(
-            blocks(numbered),
-            Some(json!([{ "old_text": "a", "new_text": "b" }]))
-        );
-        assert_eq!(blocks("<<<<<<< SEARCH\na\n=======\nb"), None);
-        let twice = "<<<<<<< SEARCH\na\n=======\nb\n=======\nc\n>>>>>>> REPLACE";
-        assert_eq!(blocks(twice), None);
-        assert_eq!(blocks("nothing"), None);
     }
 }

@@ -1,6 +1,7 @@
 //! Patches as `diff -u` and git write them, in the V4A format: the lines say what changes, their numbers are not needed.
 
 use super::PatchError;
+use crate::text::blocks;
 
 /// The same patch between `*** Begin Patch` and `*** End Patch`; `None` where `text` is no such patch.
 ///
@@ -104,40 +105,17 @@ fn unsigned(text: &str) -> &str {
     }
 }
 
-/// Blocks of a text to search for and its replacement below the name of their file, as Aider writes them, in the V4A
-/// format.
+/// Blocks below the name of their file in the V4A format.
 pub(super) fn of_blocks(text: &str) -> Option<String> {
     let mut patch = String::from("*** Begin Patch\n");
-    let (mut file, mut sign) = (None, None);
-    for line in text.lines() {
-        let mark = line.trim_matches(['<', '=', '>', ' ']);
-        let is_rule = line.len() >= 7 && mark.len() + 5 <= line.len();
-        let rule = line.trim_end();
-        let divides = rule.len() >= 7 && rule.bytes().all(|byte| byte == b'=');
-        sign = match (sign, mark) {
-            (None, "SEARCH") if is_rule => {
-                let name: &str = file.take()?;
-                patch.extend(["*** Update File: ", name, "\n@@\n"]);
-                file = Some(name);
-                Some("-")
-            }
-            (Some("-"), "") if divides => Some("+"),
-            // A heading is underlined like this, too: which of them divides is uncertain.
-            (Some("+"), "") if divides => return None,
-            (Some("+"), "REPLACE") if is_rule => None,
-            (Some(sign), _) => {
-                patch.extend([sign, line, "\n"]);
-                Some(sign)
-            }
-            (None, _) => {
-                let is_name = !line.trim().is_empty() && !line.starts_with("```");
-                file = is_name.then(|| line.trim()).or(file);
-                None
-            }
-        };
+    for block in blocks(text)? {
+        patch.extend(["*** Update File: ", block.heading?, "\n@@\n"]);
+        let old = block.old.iter().map(|line| ("-", line));
+        let new = block.new.iter().map(|line| ("+", line));
+        old.chain(new)
+            .for_each(|(sign, line)| patch.extend([sign, line, "\n"]));
     }
-    let is_whole = sign.is_none() && patch.contains("\n@@\n");
-    is_whole.then(|| patch + "*** End Patch")
+    Some(patch + "*** End Patch")
 }
 
 /// Where in a diff a line is.
@@ -221,19 +199,6 @@ mod tests {
                 .count(),
             1
         );
-    }
-
-    #[test]
-    fn blocks_are_divided_in_one_place() {
-        let block = |old: &str, new: &str| {
-            format!("a.md\n<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n")
-        };
-        let blank = "        ";
-        let patch = of_blocks(&block(&format!("a\n{blank}\nb"), "c")).unwrap();
-        let expected = format!("@@\n-a\n-{blank}\n-b\n+c\n*** End Patch");
-        assert!(patch.ends_with(&expected), "{patch}");
-        assert_eq!(of_blocks(&block("Title\n=======\nold", "new")), None);
-        assert_eq!(of_blocks(&block("old", "Title\n=======\nnew")), None);
     }
 
     #[test]
