@@ -125,24 +125,21 @@ pub(crate) fn coerced(arguments: &Value, schema: &Value) -> Value {
 fn leave_out(value: &mut Value, schema: &Value, names: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
-            let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+            let Some(properties) = schema["properties"].as_object() else {
                 return;
             };
-            fields.retain(|name, _| {
-                let is_known = properties.contains_key(name);
-                if !is_known {
-                    names.push(format!("`{name}`"));
+            fields.retain(|name, value| {
+                let of_field = properties.get(name);
+                match of_field {
+                    Some(schema) => leave_out(value, schema, names),
+                    None => names.push(format!("`{name}`")),
                 }
-                is_known
+                of_field.is_some()
             });
-            for (name, value) in fields {
-                leave_out(value, &properties[name.as_str()], names);
-            }
         }
         Value::Array(items) => {
-            let of_item = schema.get("items").unwrap_or(&Value::Null);
             for item in items {
-                leave_out(item, of_item, names);
+                leave_out(item, &schema["items"], names);
             }
         }
         _ => {}
@@ -156,52 +153,39 @@ pub(crate) fn partial<A: JsonSchema + 'static>(arguments: &Value) -> Value {
 
 /// Compares a value with its schema; `at` is its name, empty for the arguments as a whole.
 fn check(value: &Value, schema: &Value, at: &str) -> Result<(), String> {
-    let fits = match schema.get("type").and_then(Value::as_str) {
-        Some("object") => match value.as_object() {
-            Some(fields) => return check_object(fields, schema, at),
-            None => false,
-        },
-        Some("array") => match value.as_array() {
-            Some(items) => return check_array(items, schema, at),
-            None => false,
-        },
-        Some("integer") => value.is_u64(),
-        Some("boolean") => value.is_boolean(),
-        Some("string") => {
-            value.is_string()
-                && schema
-                    .get("enum")
-                    .and_then(Value::as_array)
-                    .is_none_or(|words| words.contains(value))
+    let kind = schema["type"].as_str();
+    let fits = match (kind, value) {
+        (Some("object"), Value::Object(fields)) => return check_object(fields, schema, at),
+        (Some("array"), Value::Array(items)) => {
+            let check = |(index, item)| check(item, &schema["items"], &format!("{at}[{index}]"));
+            return items.iter().enumerate().try_for_each(check);
+        }
+        (Some("object" | "array"), _) => false,
+        (Some("integer"), value) => value.is_u64(),
+        (Some("boolean"), value) => value.is_boolean(),
+        (Some("string"), value) => {
+            let words = schema["enum"].as_array();
+            value.is_string() && words.is_none_or(|words| words.contains(value))
         }
         _ => true,
     };
-    let name = if at.is_empty() {
-        "the arguments".to_owned()
-    } else {
-        format!("`{at}`")
-    };
     if fits {
-        Ok(())
-    } else {
-        Err(format!(
-            "{name} must be {}, not {}",
-            expected(schema),
-            found(value)
-        ))
+        return Ok(());
     }
+    let (expected, found) = (expected(schema), found(value));
+    Err(match at {
+        "" => format!("the arguments must be {expected}, not {found}"),
+        at => format!("`{at}` must be {expected}, not {found}"),
+    })
 }
 
 fn check_object(fields: &Map<String, Value>, schema: &Value, at: &str) -> Result<(), String> {
-    let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+    let Some(properties) = schema["properties"].as_object() else {
         return Ok(());
     };
-    let full = |name: &str| {
-        if at.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{at}.{name}")
-        }
+    let full = |name: &str| match at {
+        "" => name.to_owned(),
+        at => format!("{at}.{name}"),
     };
     if let Some(name) = fields.keys().find(|name| !properties.contains_key(*name)) {
         let known: Vec<_> = properties.keys().map(|name| format!("`{name}`")).collect();
@@ -227,29 +211,18 @@ fn check_object(fields: &Map<String, Value>, schema: &Value, at: &str) -> Result
     Ok(())
 }
 
-fn check_array(items: &[Value], schema: &Value, at: &str) -> Result<(), String> {
-    let items_schema = schema.get("items").unwrap_or(&Value::Null);
-    items
-        .iter()
-        .enumerate()
-        .try_for_each(|(index, item)| check(item, items_schema, &format!("{at}[{index}]")))
-}
-
 /// The type a schema requires, in words.
 fn expected(schema: &Value) -> String {
-    if let Some(words) = schema.get("enum").and_then(Value::as_array) {
+    if let Some(words) = schema["enum"].as_array() {
         let words: Vec<_> = words.iter().map(Value::to_string).collect();
         return format!("one of {}", words.join(", "));
     }
-    match schema.get("type").and_then(Value::as_str) {
-        Some("array") => match schema
-            .pointer("/items/properties")
-            .and_then(Value::as_object)
-        {
-            Some(fields) => format!(
-                "a list of {{{}}}",
-                fields.keys().cloned().collect::<Vec<_>>().join(", ")
-            ),
+    match schema["type"].as_str() {
+        Some("array") => match schema["items"]["properties"].as_object() {
+            Some(fields) => {
+                let names: Vec<&str> = fields.keys().map(String::as_str).collect();
+                format!("a list of {{{}}}", names.join(", "))
+            }
             None => "a list".to_owned(),
         },
         Some("integer") => "a whole number, not negative".to_owned(),

@@ -14,7 +14,7 @@ const FILES: [&str; 4] = [
 
 /// The patch that a command applies, if it does nothing else, with its paths relative to the command's folder.
 pub(crate) fn patch(arguments: &Value) -> Option<String> {
-    let line = shell::read(arguments.get("command")?.as_str()?, Dialect::Posix).ok()?;
+    let line = shell::read(arguments["command"].as_str()?, Dialect::Posix).ok()?;
     let (folder, commands) = match line.commands.as_slice() {
         [enter, commands @ ..] if enter.end == End::And => (entered(enter)?, commands),
         commands => (String::new(), commands),
@@ -23,10 +23,7 @@ pub(crate) fn patch(arguments: &Value) -> Option<String> {
     if !patch.trim_start().starts_with("*** Begin Patch") {
         return None;
     }
-    let cwd = arguments
-        .get("cwd")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let cwd = arguments["cwd"].as_str().unwrap_or_default();
     Some(below(cwd, &below(&folder, &patch)))
 }
 

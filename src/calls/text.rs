@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use self::beginning::{is_example, whole_fence};
 pub(crate) use self::forms::inner;
-pub(crate) use self::json::TextCall;
+pub(crate) use self::json::{IsTool, TextCall};
 pub(crate) use self::quoted::{Quotation, may_come_from, says};
 use self::search::{MODULES, Search};
 use crate::calls::Catalog;
@@ -119,7 +119,7 @@ impl<C: Catalog> TextCalls<C> {
         let is_same = |name: &str| self.tools.resolve(name).is_some_and(|other| other == tool);
         let read =
             forms::arguments(raw, &is_same).map(|arguments| TextCall::new(tool.clone(), arguments));
-        read.map(|call| self.named(call).arguments)
+        read.map(|call| self.named(&call).arguments)
             .or_else(|| only_argument(&self.tools.parameters(&tool)?, raw))
     }
 
@@ -187,7 +187,7 @@ impl<C: Catalog> TextCalls<C> {
         }
         let why = match Self::read(tail, &is_tool) {
             Some(calls) if calls.iter().any(is_quoted) => None,
-            Some(calls) => match self.accepted(before.split_at(self.shown.min(begun)).1, calls) {
+            Some(calls) => match self.accepted(before.split_at(self.shown.min(begun)).1, &calls) {
                 Some(Ok(written)) => {
                     self.is_over = true;
                     self.text.truncate(self.shown + written.words.len());
@@ -230,7 +230,7 @@ impl<C: Catalog> TextCalls<C> {
     }
 
     /// The calls that make up all of `tail`.
-    fn read(tail: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
+    fn read(tail: &str, is_tool: IsTool<'_>) -> Option<Vec<TextCall>> {
         let plain = |text: String, (token, tag): &(&str, &str)| text.replace(token, tag);
         let tail = PAIRS.iter().fold(marks::plain(tail).into_owned(), plain);
         match whole_fence(&tail) {
@@ -241,46 +241,38 @@ impl<C: Catalog> TextCalls<C> {
 
     /// Arguments that have a position get the name that our tool has for it. Another agent's tool may have another
     /// order.
-    fn named(&self, call: TextCall) -> TextCall {
+    fn named(&self, call: &TextCall) -> TextCall {
         let (Some(tool), Some(schema)) = (
             self.tools.resolve(&call.name),
             self.tools.parameters(&call.name),
         ) else {
-            return call;
+            return call.clone();
         };
         let name = MODULES
             .iter()
             .find_map(|module| call.name.strip_prefix(module))
             .unwrap_or(&call.name);
-        let ours = schema["properties"]
-            .as_object()
-            .into_iter()
-            .flatten()
-            .map(|(name, _)| name);
-        let ours: Vec<&String> = ours
-            .take(if name == tool { usize::MAX } else { 1 })
-            .collect();
-        let taken: Vec<String> = call.arguments.keys().cloned().collect();
-        let name_of = |key: String| {
-            let position = key
-                .strip_prefix(python::POSITION)
-                .and_then(|position| position.parse::<usize>().ok());
-            let name = position
-                .and_then(|position| ours.get(position))
-                .filter(|name| !taken.contains(name));
-            name.map_or(key, |name| (*name).clone())
+        let count = if name == tool { usize::MAX } else { 1 };
+        let ours = schema["properties"].as_object().into_iter();
+        let ours: Vec<&String> = ours.flat_map(Fields::keys).take(count).collect();
+        let name_of = |key: &String| {
+            let position: usize = key.strip_prefix(python::POSITION)?.parse().ok()?;
+            let name = *ours.get(position)?;
+            (!call.arguments.contains_key(name)).then(|| name.clone())
         };
-        let arguments = call
-            .arguments
-            .into_iter()
-            .map(|(key, value)| (name_of(key), value))
+        let arguments = call.arguments.iter();
+        let arguments = arguments
+            .map(|(key, value)| (name_of(key).unwrap_or_else(|| key.clone()), value.clone()))
             .collect();
-        TextCall { arguments, ..call }
+        TextCall {
+            arguments,
+            ..call.clone()
+        }
     }
 
     /// The calls, if each of them is beyond doubt; `None` if none can have been meant.
-    fn accepted(&self, words: &str, calls: Vec<TextCall>) -> Option<Result<Written, String>> {
-        let calls: Vec<TextCall> = calls.into_iter().map(|call| self.named(call)).collect();
+    fn accepted(&self, words: &str, calls: &[TextCall]) -> Option<Result<Written, String>> {
+        let calls: Vec<TextCall> = calls.iter().map(|call| self.named(call)).collect();
         let wrong = calls.iter().find_map(|call| {
             let why = self.tools.accept(&call.name, &call.arguments).err()?;
             Some((self.tools.resolve(&call.name).is_some(), why))
@@ -309,7 +301,7 @@ impl<C: Catalog> TextCalls<C> {
     fn suspicious(
         &self,
         tail: &str,
-        is_tool: &dyn Fn(&str) -> bool,
+        is_tool: IsTool<'_>,
         is_quoted: IsQuoted<'_>,
     ) -> Option<String> {
         let names = self.tools.names();
@@ -317,7 +309,9 @@ impl<C: Catalog> TextCalls<C> {
         let (language, _code) = whole_fence(last).unwrap_or_default();
         let is_data = |it| json::is_data(&it, &|name| names.contains(&name));
         let is_cited = last.starts_with(['>', '\t']) || last.starts_with("    ");
-        if is_cited && last.len() < self.text.len()
+        let code = whole_fence(tail).map_or(tail, |(_language, code)| code);
+        if forms::are_definitions(code)
+            || is_cited && last.len() < self.text.len()
             || !names.contains(&language) && repair::value(last).is_some_and(is_data)
         {
             return None;
@@ -328,15 +322,10 @@ impl<C: Catalog> TextCalls<C> {
     }
 
     /// Why text that looks like a call in a family's form is not one.
-    fn broken(
-        &self,
-        tail: &str,
-        is_tool: &dyn Fn(&str) -> bool,
-        is_quoted: IsQuoted<'_>,
-    ) -> Option<String> {
+    fn broken(&self, tail: &str, is_tool: IsTool<'_>, is_quoted: IsQuoted<'_>) -> Option<String> {
         let is_meant = |calls: &Vec<TextCall>| {
             let is_accepted = |call: &TextCall| {
-                let call = self.named(call.clone());
+                let call = self.named(call);
                 self.tools.accept(&call.name, &call.arguments).is_ok()
             };
             !calls.iter().any(is_quoted) && calls.iter().all(is_accepted)
@@ -448,7 +437,7 @@ impl<C: Catalog> TextCalls<C> {
     }
 
     /// The calls in a fence or as JSON after the answer's text.
-    fn example(&self, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
+    fn example(&self, is_tool: IsTool<'_>) -> Option<Vec<TextCall>> {
         let text = self.text.trim_end();
         let code = match text.strip_suffix("```") {
             Some(before) => before.rsplit_once("```")?.1.split_once('\n')?.1,
@@ -459,7 +448,7 @@ impl<C: Catalog> TextCalls<C> {
 }
 
 /// The call that was written in place of a tool's name, with its arguments, as GLM and others do.
-pub(crate) fn packed(name: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<TextCall> {
+pub(crate) fn packed(name: &str, is_tool: IsTool<'_>) -> Option<TextCall> {
     let call = <[TextCall; 1]>::try_from(forms::calls(name, is_tool)?).ok()?;
     call.into_iter()
         .find(|call| !call.is_completed && is_tool(&call.name))
@@ -480,10 +469,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// The arguments of a call whose only required argument, a text, came alone as a JSON string.
 fn only_argument(schema: &Value, raw: &str) -> Option<Fields> {
     let text: String = serde_json::from_str(raw).ok()?;
-    let required = schema
-        .get("required")
-        .and_then(Value::as_array)
-        .map_or(&[][..], Vec::as_slice);
+    let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
     let name = match required {
         [Value::String(name)] => name.as_str(),
         // A job needs none.
@@ -496,8 +482,10 @@ fn only_argument(schema: &Value, raw: &str) -> Option<Fields> {
 
 /// Whether a text is nothing but the mark that begins a call, or the beginning of one that occurs in no prose.
 fn is_begun(text: &str) -> bool {
-    search::is_marked(text) && forms::noise(text).is_empty()
-        || marks::is_odd(text) && search::may_become_mark(text)
+    if search::is_marked(text) {
+        return forms::noise(text).is_empty();
+    }
+    marks::is_odd(text) && search::may_be_mark(text)
 }
 
 /// Whether a text begins as JSON or a fence, which nothing marks as a call.

@@ -116,6 +116,19 @@ pub(crate) fn ends(kinds: &[Kind]) -> impl Iterator<Item = &'static str> + Clone
     pairs(kinds).map(|(_, end)| end)
 }
 
+/// The beginnings of arguments that their key follows, and the ends.
+pub(crate) fn keyed() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
+    pairs(&[Argument]).filter(|(begin, _)| begin.ends_with('='))
+}
+
+/// The name after a mark that a text begins with, the attributes after that, and what follows the tag.
+pub(crate) fn named<'a>(text: &'a str, mark: &str) -> Option<(&'a str, &'a str, &'a str)> {
+    let (name, inside) = after(text, mark)?.split_once('>')?;
+    let (name, attributes) = name.split_once("\" ").unwrap_or((name, ""));
+    let name = name.trim_end_matches('/').trim();
+    Some((name.trim_matches(['"', '\'']), attributes, inside))
+}
+
 /// What follows the mark that a text begins with.
 pub(crate) fn after<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     spelled(text, mark).or_else(|| {
@@ -176,6 +189,11 @@ pub(crate) fn may_become(text: &str, mark: &str) -> bool {
                     .chars()
                     .all(|c| is_fill(c) || c == ':' || c.is_ascii_alphanumeric())
         })
+}
+
+/// Whether a text begins with a mark, or is the beginning of one.
+pub(crate) fn may_begin(text: &str, mark: &str) -> bool {
+    after(text, mark).is_some() || may_become(text, mark)
 }
 
 /// How many bytes at the end of a text may be the beginning of a mark.
@@ -314,8 +332,16 @@ fn begins_spelling(text: &str, mark: &str) -> bool {
     spell(text, mark).map_or_else(|may_become| may_become, str::is_empty)
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How many texts were compared with a mark.
+    pub(crate) static STEPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// What follows a mark that a text begins with, or whether it may become one.
 fn spell<'a>(text: &'a str, mark: &str) -> Result<&'a str, bool> {
+    #[cfg(test)]
+    STEPS.set(STEPS.get() + 1);
     let mut rest = text;
     for wanted in mark.chars() {
         let mut characters = rest.chars();

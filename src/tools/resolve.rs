@@ -12,6 +12,7 @@ use super::edit_file::EditFile;
 use super::run_command::RunCommand;
 use super::{Tool, TypedTool as _};
 use crate::calls::{Catalog, arguments, heredoc, names, text};
+use crate::text::repair::PATCH;
 
 /// A resolved call.
 #[derive(Clone)]
@@ -152,28 +153,19 @@ fn edited(
 ) -> (Arc<dyn Tool>, Value) {
     let ways = ways_to_edit(tools);
     let way = |name: &str| ways.iter().find(|way| way.name() == name).cloned();
-    let patched = || way(ApplyPatch::NAME).filter(|_| tool.name() != ApplyPatch::NAME);
-    if tool.name() == RunCommand::NAME
-        && let Some(patch) = patched()
-        && let Some(text) = of_command(tools, &arguments)
-    {
-        return (patch, json!({ "patch": text }));
-    }
-    if tool.name() == EditFile::NAME
-        && let Some(patch) = patched()
-        && let Some(text) = arguments
-            .as_object()
-            .and_then(|fields| fields.values().find_map(patch_text))
-    {
-        let arguments = json!({ "patch": text });
-        return (patch, arguments);
-    }
-    if tool.name() == ApplyPatch::NAME
-        && let Some(text) = arguments
-            .get("command")
-            .is_some()
-            .then(|| of_command(tools, &arguments))
-            .flatten()
+    let patch = match tool.name() {
+        RunCommand::NAME => of_command(tools, &arguments),
+        ApplyPatch::NAME if arguments.get("command").is_some() => of_command(tools, &arguments),
+        EditFile::NAME => {
+            let values = arguments.as_object().into_iter().flat_map(Map::values);
+            let mut texts = values.filter_map(Value::as_str);
+            let patch = texts.find(|text| text.trim_start().starts_with(PATCH.0));
+            patch.map(str::to_owned)
+        }
+        _ => None,
+    };
+    if let Some(text) = patch
+        && let Some(tool) = way(ApplyPatch::NAME)
     {
         return (tool, json!({ "patch": text }));
     }
@@ -190,13 +182,6 @@ fn edited(
 fn of_command(tools: &[Arc<dyn Tool>], arguments: &Value) -> Option<String> {
     let run = super::find(tools, RunCommand::NAME)?;
     heredoc::patch(&arguments::coerced(arguments, &run.parameters()))
-}
-
-fn patch_text(value: &Value) -> Option<String> {
-    let text = value.as_str()?;
-    text.trim_start()
-        .starts_with("*** Begin Patch")
-        .then(|| text.to_owned())
 }
 
 fn unknown(tools: &[Arc<dyn Tool>], name: &str) -> String {

@@ -12,32 +12,21 @@ use crate::text::{Fields, repair};
 
 /// Converts values whose meaning is certain to what the schema requires; leaves the rest to [`super::check`].
 pub(super) fn coerce(value: &mut Value, schema: &Value) {
-    match schema.get("type").and_then(Value::as_str) {
+    match schema["type"].as_str() {
         Some("object") => coerce_object(value, schema),
         Some("array") => coerce_array(value, schema),
         Some("integer") => {
-            let number = match &*value {
-                Value::String(text) => {
-                    let text = text.trim();
-                    text.parse::<i64>()
-                        .ok()
-                        .or_else(|| text.parse().ok().and_then(whole))
-                }
-                Value::Number(number) => {
-                    number.as_f64().filter(|_| number.is_f64()).and_then(whole)
-                }
-                _ => None,
-            };
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), |it| it.trim().to_owned());
+            let number = text.parse().ok().or_else(|| whole(text.parse().ok()?));
             *value = number.map_or_else(|| value.take(), Value::from);
         }
-        Some("boolean") => {
-            let word = value.as_str().map_or_else(|| value.to_string(), squash);
-            match word.as_str() {
-                "true" | "yes" | "1" => *value = Value::Bool(true),
-                "false" | "no" | "0" => *value = Value::Bool(false),
-                _ => {}
-            }
-        }
+        Some("boolean") => match foreign::word(value).as_str() {
+            "true" | "yes" | "1" => *value = Value::Bool(true),
+            "false" | "no" | "0" => *value = Value::Bool(false),
+            _ => {}
+        },
         Some("string") => coerce_string(value, schema),
         _ => {}
     }
@@ -73,7 +62,7 @@ fn coerce_string(value: &mut Value, schema: &Value) {
     if let Some(text) = inner.and_then(Value::as_str) {
         *value = text.into();
     }
-    let Some(words) = schema.get("enum").and_then(Value::as_array) else {
+    let Some(words) = schema["enum"].as_array() else {
         return;
     };
     if let Some(word) = value
@@ -398,8 +387,7 @@ fn fold_single_item(fields: &mut Fields, properties: &Fields) {
 }
 
 pub(super) fn is_required(name: &str, schema: &Value) -> bool {
-    schema
-        .get("required")
-        .and_then(Value::as_array)
+    schema["required"]
+        .as_array()
         .is_some_and(|names| names.iter().any(|it| it == name))
 }

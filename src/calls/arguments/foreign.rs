@@ -9,7 +9,7 @@ use crate::text::shell::{is_shell, quoted};
 
 use super::super::names::{head, squash};
 use super::words::{ARGUMENTS, COMMENTS, FILE_TYPES, LAST_LINES, RANGES, USUAL, WORDS};
-use crate::text::{Block, Fields};
+use crate::text::{Block, Fields, lists};
 
 /// The one of `ours` that a name means.
 fn find<'a>(name: &str, ours: impl Iterator<Item = &'a str>) -> Option<&'a str> {
@@ -51,31 +51,33 @@ fn meant<'a>(name: &str, ours: impl Iterator<Item = &'a str>) -> Option<(&'a str
 }
 
 /// The value of an enumeration that a word means.
-pub(super) fn find_word<'a>(word: &str, ours: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let ours: Vec<&str> = ours.collect();
+pub(super) fn find_word<'a>(
+    word: &str,
+    mut ours: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
     let word = squash(word);
-    let mut known = WORDS
-        .iter()
-        .filter(|(_, words)| head(&word, words, "").is_some());
-    let same = ours.iter().find(|it| squash(it) == word);
-    let same = same.or_else(|| known.find_map(|(value, _)| ours.iter().find(|it| *it == value)));
-    same.copied()
+    let means = |value: &str| {
+        let mut known = WORDS.iter().filter(|(ours, _)| *ours == value);
+        squash(value) == word || known.any(|(_, words)| head(&word, words, "").is_some())
+    };
+    ours.find(|value| means(value))
+}
+
+/// A value as a word, without case and separators.
+pub(super) fn word(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), squash)
 }
 
 /// Whether an argument only comments on the call, or says what it does anyway.
 pub(super) fn is_comment(name: &str, value: &Value) -> bool {
     let name = squash(name);
     let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
-    let is_usual = |words: &str| {
-        let word = value.as_str().map_or_else(|| value.to_string(), squash);
-        head(&word, words, "").is_some()
-    };
     COMMENTS
         .iter()
         .any(|(_, heads, beside)| head(name, heads, beside).is_some())
         || USUAL
             .iter()
-            .any(|(usual, values)| *usual == name && is_usual(values))
+            .any(|(usual, values)| *usual == name && head(&word(value), values, "").is_some())
 }
 
 /// Whether an argument is the first or last of some lines.
@@ -102,16 +104,10 @@ pub(super) fn is_nothing(name: &str, value: &Value) -> bool {
 /// Turns an operation of OpenAI's own tool (`update_file`, a path and the changed lines) into a patch.
 pub(super) fn operation(fields: &mut Fields, properties: &Fields) {
     let text = |name: &str| fields.get(name).and_then(Value::as_str);
-    let (Some(kind), Some(path)) = (text("type"), text("path")) else {
-        return;
-    };
-    let action = match kind {
-        "create_file" => "Add",
-        "update_file" => "Update",
-        "delete_file" => "Delete",
-        _ => return,
-    };
-    if properties.contains_key("patch") {
+    if let (Some(kind), Some(path)) = (text("type"), text("path"))
+        && let Some(action) = kind.strip_suffix("_file")
+        && properties.contains_key("patch")
+    {
         let lines = text("diff").unwrap_or_default().trim_end_matches('\n');
         let patch = format!("*** Begin Patch\n*** {action} File: {path}\n{lines}\n*** End Patch");
         *fields = Fields::from_iter([("patch".to_owned(), patch.into())]);
@@ -123,19 +119,7 @@ const ENVELOPES: usize = 3;
 
 /// Unwraps a call from its envelopes.
 pub(super) fn unwrap(fields: &mut Fields, properties: &Fields) {
-    // The only argument is the JSON of itself.
-    if let (1, Some((name, Value::String(text)))) = (fields.len(), fields.iter().next())
-        && text.trim_start().starts_with('{')
-        && let Ok(Value::Object(inner)) = serde_json::from_str(text)
-        && inner.len() == 1
-        && inner.contains_key(name)
-    {
-        *fields = inner;
-    }
-    let mut left = ENVELOPES;
-    while left > 0 && unwrap_once(fields, properties) {
-        left -= 1;
-    }
+    let _unwrapped = (0..ENVELOPES).all(|_| unwrap_once(fields, properties));
 }
 
 /// Unwraps a call from an envelope: an object or its JSON, with none of our arguments beside it under its own name. One
@@ -217,19 +201,14 @@ pub(super) fn rename(fields: &mut Fields, properties: &Fields) {
 fn translated(value: Value, head: &str) -> Value {
     let sign = head.split(char::is_alphanumeric).next().unwrap_or_default();
     match sign {
-        "!" => match &value {
-            Value::Bool(is_so) => (!is_so).into(),
-            Value::String(word) if squash(word) == "true" => false.into(),
-            Value::String(word) if squash(word) == "false" => true.into(),
-            _ => value,
-        },
+        "!" => word(&value)
+            .parse()
+            .map_or(value, |is_so: bool| (!is_so).into()),
         "#" => number(&value).map_or(value, |count| (count > 1).into()),
         "*" => match value.as_str() {
             Some(name) if name.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
-                let extension = FILE_TYPES
-                    .iter()
-                    .find(|(known, _)| *known == name)
-                    .map_or(name, |(_, extension)| *extension);
+                let mut types = FILE_TYPES.iter().filter(|(known, _)| *known == name);
+                let extension = types.next().map_or(name, |(_, extension)| *extension);
                 format!("*.{extension}").into()
             }
             _ => value,
@@ -247,31 +226,25 @@ fn number(value: &Value) -> Option<i64> {
 /// How the names of our arguments in seconds end.
 const SECONDS: &str = "_s";
 /// Units of time, as they end a name or a value, in milliseconds. The longer of two that match is above.
-const UNITS: &[(&str, i64)] = &[
-    ("milliseconds", 1),
-    ("millis", 1),
-    ("ms", 1),
-    ("minutes", 60_000),
-    ("min", 60_000),
-    ("m", 60_000),
-    ("seconds", 1000),
-    ("secs", 1000),
-    ("sec", 1000),
-    ("s", 1000),
+const UNITS: [(&str, i64); 3] = [
+    ("milliseconds millis ms", 1),
+    ("minutes min m", 60_000),
+    ("seconds secs sec s", 1000),
 ];
 
 /// A time in seconds, by the unit at the end of its value (`30s`) or of its argument's name. Without one a thousand and
 /// more are milliseconds, as Claude Code and Gemini count them.
 fn in_seconds(value: Value, name: &str) -> Value {
-    let unit = |text: &str| UNITS.iter().find(|(unit, _)| text.ends_with(unit));
     let text = value.as_str().unwrap_or_default().trim();
-    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let (count, unit) = match text.strip_prefix(digits).map(str::trim) {
-        Some(of_value) if !of_value.is_empty() => {
-            let known = UNITS.iter().find(|(unit, _)| *unit == of_value);
-            (digits.parse().ok().filter(|_| known.is_some()), known)
-        }
-        _ => (number(&value), unit(name)),
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let (digits, unit) = (text.split_at(text.len() - unit.len()).0, unit.trim());
+    let ends = |units: &str| units.split(' ').any(|unit| name.ends_with(unit));
+    let mut units = UNITS.iter();
+    let (count, unit) = if unit.is_empty() {
+        (number(&value), units.find(|(units, _)| ends(units)))
+    } else {
+        let unit = units.find(|(units, _)| lists(units, unit));
+        (digits.parse().ok().filter(|_| unit.is_some()), unit)
     };
     let Some(count) = count else { return value };
     let usual = if count < 1000 { 1000 } else { 1 };
@@ -306,26 +279,23 @@ fn path(value: &Value) -> Option<(String, Value)> {
 
 /// The file of edits that each name it, where it is the same one.
 pub(super) fn hoist(fields: &mut Fields, properties: &Fields) {
-    if !["path", "edits"]
-        .iter()
-        .all(|name| properties.contains_key(*name))
-    {
-        return;
-    }
-    let outer = fields.get("path").cloned();
-    let Some(edits) = fields.get_mut("edits").and_then(Value::as_array_mut) else {
+    let (Some(Value::Array(edits)), true) = (fields.get("edits"), properties.contains_key("edits"))
+    else {
         return;
     };
-    let paths: Option<Vec<(String, Value)>> = edits.iter().map(path).collect();
-    let Some([(_, path), rest @ ..]) = paths.as_deref() else {
+    let Some(named) = edits.iter().map(path).collect::<Option<Vec<_>>>() else {
         return;
     };
-    if rest.iter().any(|(_, other)| other != path) || outer.is_some_and(|outer| outer != *path) {
+    let mut paths = named.iter().map(|(_, path)| path).chain(fields.get("path"));
+    let Some(path) = paths.next().cloned() else {
+        return;
+    };
+    if paths.any(|other| *other != path) {
         return;
     }
-    let path = path.clone();
-    for (edit, (name, _)) in edits.iter_mut().zip(paths.iter().flatten()) {
-        edit.as_object_mut().map(|edit| edit.remove(name));
+    let edits = fields.get_mut("edits").and_then(Value::as_array_mut);
+    for (edit, (name, _)) in edits.into_iter().flatten().zip(named) {
+        edit.as_object_mut().map(|edit| edit.remove(&name));
     }
     fields.insert("path".to_owned(), path);
 }
@@ -356,10 +326,7 @@ pub(super) fn spread_paths(fields: &mut Fields, properties: &Fields) {
 
 /// Lines from one to another, for a first line and a number of them.
 fn range(fields: &mut Fields, properties: &Fields) {
-    if !["offset", "limit"]
-        .iter()
-        .all(|name| properties.contains_key(*name))
-    {
+    if !properties.contains_key("offset") {
         return;
     }
     let of = |fields: &Fields, (heads, beside): (&str, &str)| {
@@ -370,24 +337,23 @@ fn range(fields: &mut Fields, properties: &Fields) {
     };
     let mut last = None;
     if let Some(name) = of(fields, RANGES) {
-        let range = match &fields[&name] {
-            Value::Array(ranges) => match ranges.as_slice() {
-                [only @ (Value::Array(_) | Value::Object(_) | Value::String(_))] => only,
-                _ => &fields[&name],
-            },
-            range => range,
-        };
+        let mut range = &fields[&name];
+        if let Value::Array(ranges) = range
+            && let [only @ (Value::Array(_) | Value::Object(_) | Value::String(_))] =
+                ranges.as_slice()
+        {
+            range = only;
+        }
         let ends: Option<Vec<i64>> = match range {
             Value::Array(ends) => ends.iter().map(number).collect(),
-            Value::Object(ends) => ["start", "end"]
-                .iter()
-                .map(|end| number(ends.get(*end)?))
-                .collect(),
             Value::String(ends) => ends
                 .split(['-', ',', ':'])
                 .map(|end| end.trim().parse().ok())
                 .collect(),
-            _ => None,
+            ends => ["start", "end"]
+                .iter()
+                .map(|end| number(ends.get(end)?))
+                .collect(),
         };
         let Some([first, end]) = ends.as_deref() else {
             return;
@@ -419,8 +385,8 @@ pub(super) fn line(words: &[Value]) -> Option<String> {
     {
         return Some((*line).to_owned());
     }
-    // A single item is already a shell line.
     if let [line] = words.as_slice() {
+        // It is a shell line already.
         return Some((*line).to_owned());
     }
     Some(quoted(&words))

@@ -46,16 +46,14 @@ pub(super) fn repair(fields: &mut Fields, properties: &Fields) {
             };
             let text = marks::plain(text).into_owned();
             if let Some(own) = before_copy(&text, fields, &name) {
-                let own = own.to_owned();
-                fields.insert(name.clone(), own.into());
+                fields.insert(name, own.into());
                 break;
             }
             let Some((own, key, rest)) = swallowed(&text, &name, &is_missing) else {
                 break;
             };
-            let (own, key, rest) = (own.to_owned(), key.to_owned(), rest.to_owned());
             fields.insert(name.clone(), own.into());
-            fields.insert(key, rest.into());
+            fields.insert(key.to_owned(), rest.into());
         }
     }
     let is_document = fields
@@ -145,11 +143,8 @@ fn unwrapped<'a>(text: &'a str, ours: &str) -> &'a str {
 
 /// The key of an argument whose mark a text begins with, without attributes, and what follows it.
 fn keyed(text: &str) -> Option<(&str, &str)> {
-    let mut begins = marks::begins(&[Kind::Argument]).filter(|begin| begin.ends_with('='));
-    let begun = begins.find_map(|begin| marks::after(text, begin))?;
-    let (key, rest) = begun.split_once('>')?;
-    let key = key.split_once("\" ").map_or(key, |(key, _attributes)| key);
-    Some((key.trim().trim_matches(['"', '\'']), rest))
+    let (key, _, rest) = marks::keyed().find_map(|(begin, _)| marks::named(text, begin))?;
+    Some((key, rest))
 }
 
 /// A text without the mark that begins its argument, where it has the end of it too.
@@ -322,9 +317,8 @@ fn before_next<'a>(text: &'a str, name: &str, is_document: bool) -> &'a str {
 /// Whether a text ends in a code fence or after a backtick.
 fn is_quoted(text: &str) -> bool {
     let line = text.rsplit('\n').next().unwrap_or_default();
-    [text.matches("```").count(), line.matches('`').count()]
-        .iter()
-        .any(|count| count % 2 == 1)
+    let is_odd = |count: usize| count % 2 == 1;
+    is_odd(text.matches("```").count()) || is_odd(line.matches('`').count())
 }
 
 /// Whether a call is all of the last line and its JSON is not complete.

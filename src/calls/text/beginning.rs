@@ -2,8 +2,8 @@
 
 use super::forms::HEADER;
 use super::json;
+use super::search;
 use crate::text::lists;
-use crate::text::marks::{self, Kind};
 use crate::text::repair::PATCH;
 
 /// How the languages of a fence begin that may contain a call.
@@ -20,8 +20,7 @@ pub(super) fn may_be_whole(text: &str) -> bool {
     if let Some(rest) = text.strip_prefix("```") {
         let Some((language, code)) = fenced(text) else {
             let begun = rest.to_lowercase();
-            let may_be = |it: &&str| it.starts_with(&begun) || begun.starts_with(it);
-            return !rest.contains('\n') && LANGUAGES.iter().any(may_be);
+            return !rest.contains('\n') && LANGUAGES.iter().any(|it| may_begin(&begun, it));
         };
         return !is_example((language, code));
     }
@@ -32,13 +31,16 @@ pub(super) fn may_be_whole(text: &str) -> bool {
         || may_be_list(listed)
         || may_be_addressed(text)
         || may_be_patch(text)
-        || may_be_mark(text) && text.starts_with(char::is_alphabetic)
+        || search::may_be_mark(text) && text.starts_with(char::is_alphabetic)
 }
 
 /// Whether a fence may only illustrate a call: it contains no JSON, no patch and no family's mark.
 pub(super) fn is_example((language, code): (&str, &str)) -> bool {
     let code = code.trim_start();
-    language != "tool_code" && !may_be_json(code) && !may_be_mark(code) && !may_be_patch(code)
+    language != "tool_code"
+        && !may_be_json(code)
+        && !search::may_be_mark(code)
+        && !may_be_patch(code)
 }
 
 /// The language and the code so far of a fence at the beginning of a text, if its language may contain a call.
@@ -50,46 +52,33 @@ pub(super) fn fenced(text: &str) -> Option<(&str, &str)> {
     is_one.then(|| (language, code.trim_start()))
 }
 
+/// Whether a text begins with a word, or is the beginning of it.
+pub(super) fn may_begin(text: &str, word: &str) -> bool {
+    text.starts_with(word) || word.starts_with(text)
+}
+
 /// Whether a text can be a patch: it has its first line, or only the beginning of it.
 pub(super) fn may_be_patch(text: &str) -> bool {
-    let text = text.trim_start();
-    text.starts_with(PATCH.0) || PATCH.0.starts_with(text)
+    may_begin(text.trim_start(), PATCH.0)
 }
 
 /// Whether a text can begin with the recipient of a call: `call:NAME`, or `to=NAME` after a header without its tokens.
 fn may_be_addressed(text: &str) -> bool {
-    let begins = |word: &str| text.starts_with(word) || word.starts_with(text);
-    let words = HEADER
-        .iter()
-        .fold(text, |rest, word| rest.strip_prefix(word).unwrap_or(rest));
-    begins("call:")
-        || begins("to=")
+    let headers = HEADER.iter();
+    let to = headers.fold(text, |rest, word| rest.strip_prefix(word).unwrap_or(rest));
+    may_begin(text, "call:")
         || HEADER.iter().any(|word| word.starts_with(text))
-        || words.len() < text.len()
-            && ["to=", " to="]
-                .iter()
-                .any(|to| words.starts_with(to) || to.starts_with(words))
-}
-
-fn may_be_mark(text: &str) -> bool {
-    marks::begins(&[Kind::Calls, Kind::Named])
-        .any(|mark| marks::after(text, mark).is_some() || marks::may_become(text, mark))
+        || ["to=", " to="].iter().any(|it| may_begin(to, it))
 }
 
 /// `[{"name":` and `[f(`.
 fn may_be_list(text: &str) -> bool {
-    let Some(inside) = text.strip_prefix('[') else {
+    let Some(inside) = text.strip_prefix('[').map(str::trim_start) else {
         return false;
     };
-    let inside = inside.trim_start();
-    let name: String = inside
-        .chars()
-        .take_while(|c| c.is_ascii_alphanumeric() || *c == '_' || *c == '.')
-        .collect();
-    let rest = inside.strip_prefix(name.as_str()).unwrap_or_default();
-    inside.is_empty()
-        || may_be_json(inside)
-        || !name.is_empty() && (rest.is_empty() || rest.starts_with('('))
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    let rest = inside.trim_start_matches(is_of_name);
+    may_be_json(inside) || rest.len() < inside.len() && may_begin(rest, "(")
 }
 
 /// Whether a text begins as the JSON of a call: with one of its members.

@@ -18,51 +18,37 @@ pub(super) fn call<'a>(name: &str, text: &'a str) -> Found<'a> {
         let (call, left) = function(name, inside)?;
         return left.trim().is_empty().then_some((call, rest));
     };
+    let elements = all(args)?;
+    let files: Option<Vec<Fields>> = if elements.iter().all(|(key, _)| *key == "file") {
+        let files = elements.iter();
+        files.map(|(_, file)| members(all(file)?)).collect()
+    } else {
+        members(elements).map(|only| vec![only])
+    };
     let call = |arguments| TextCall::new(name.to_owned(), arguments);
-    Some((files(args.trim())?.into_iter().map(call).collect(), rest))
+    Some((files?.into_iter().map(call).collect(), rest))
 }
 
-/// The arguments of each `<file>` in `<args>`; without one all of it.
-fn files(args: &str) -> Option<Vec<Fields>> {
-    if !args.starts_with("<file>") {
-        return Some(vec![members(args)?]);
-    }
-    let mut files = Vec::new();
-    let mut rest = args;
-    while !rest.is_empty() {
-        let (file, after) = rest.strip_prefix("<file>")?.split_once("</file>")?;
-        files.push(members(file)?);
-        rest = after.trim_start();
-    }
-    Some(files)
-}
-
-/// The elements of a file; several `<diff>` are one.
-fn members(text: &str) -> Option<Fields> {
-    let mut members: Fields = Fields::new();
-    let mut rest = text.trim();
-    while let Some((key, value, after)) = element(rest) {
-        let value = if key == "diff" {
-            content(value)
-        } else {
-            unpadded(value)
-        };
+/// The arguments in the elements of a file; several `<diff>` are one.
+fn members(elements: Vec<(&str, &str)>) -> Option<Fields> {
+    let mut members = Fields::new();
+    for (key, value) in elements {
+        let is_diff = key == "diff";
+        let value = if is_diff { content(value) } else { value };
         match members.get_mut(key) {
-            Some(Value::String(before)) if key == "diff" => before.extend(["\n", value]),
+            Some(Value::String(before)) if is_diff => before.extend(["\n", value]),
             Some(_) => return None,
             None => _ = members.insert(key.to_owned(), value.into()),
         }
-        rest = after.trim_start();
     }
-    rest.is_empty().then_some(members)
+    Some(members)
 }
 
 /// The `<content>` of a `<diff>`, which may have a number of its line beside it.
 fn content(diff: &str) -> &str {
-    let inside = diff
-        .split_once("<content>")
-        .and_then(|(_, inside)| inside.rsplit_once("</content>"));
-    unpadded(inside.map_or(diff, |(inside, _line)| inside))
+    let inside = diff.split_once("<content>");
+    let inside = inside.and_then(|(_, inside)| inside.rsplit_once("</content>"));
+    inside.map_or(diff, |(inside, _line)| unpadded(inside))
 }
 
 /// Consecutive arguments in any form, or all of them as JSON.
@@ -165,11 +151,9 @@ const PARAM: (&str, &str) = ("<param name=", "</param>");
 
 /// `<parameter=KEY>VALUE</parameter>` and the like, with attributes after the key.
 fn parameter(text: &str) -> Option<(&str, &str, &str)> {
-    let rows = marks::pairs(&[Kind::Argument]).filter(|(begin, _)| begin.ends_with('='));
-    let mut marks = rows.chain([PARAM]);
-    let (rest, end) = marks.find_map(|(begin, end)| Some((marks::after(text, begin)?, end)))?;
-    let (key, rest) = rest.split_once('>')?;
-    let key = key.split_once("\" ").map_or(key, |(key, _attributes)| key);
+    let mut marks = marks::keyed().chain([PARAM]);
+    let found = marks.find_map(|(begin, end)| Some((marks::named(text, begin)?, end)));
+    let ((key, _, rest), end) = found?;
     let (value, rest) = up_to(rest, end).or_else(|| {
         // The last end is often forgotten; the function's own stays where it is.
         let ends = marks::ends(&[Kind::Named, Kind::Calls]);
@@ -185,8 +169,8 @@ fn up_to<'a>(text: &'a str, end: &'a str) -> Option<(&'a str, &'a str)> {
         let rest = rest.trim_start();
         let begins = |next: &&str| marks::after(rest, next).is_some();
         rest.is_empty()
-            || marks::begins(&[Kind::Argument])
-                .filter(|begin| begin.ends_with('='))
+            || marks::keyed()
+                .map(|(begin, _)| begin)
                 .chain([PARAM.0, "</function", "</invoke", "</tool", "</call"])
                 .any(|next| begins(&next))
     };

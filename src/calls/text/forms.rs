@@ -5,13 +5,14 @@
 use serde_json::Value;
 
 use super::elements::{self, closed, function};
-use super::json::{self, Found, TextCall, complete, of_json, with_json};
+use super::json::{self, Found, IsTool, TextCall, complete, of_json, with_json};
+use super::search::LONGEST_TAG;
 use super::{python, react};
 use crate::text::marks::{self, Kind};
 use crate::text::{Fields, lists, repair};
 
 /// The calls that make up `text`; `is_tool` recognizes tool names used as tags.
-pub(super) fn calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
+pub(super) fn calls(text: &str, is_tool: IsTool<'_>) -> Option<Vec<TextCall>> {
     let (calls, rest) = first_calls(text, is_tool);
     // The last end may have been cut.
     let is_end =
@@ -20,10 +21,7 @@ pub(super) fn calls(text: &str, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<Te
 }
 
 /// The calls at the beginning of `text`, and the rest.
-pub(super) fn first_calls<'a>(
-    text: &'a str,
-    is_tool: &dyn Fn(&str) -> bool,
-) -> (Vec<TextCall>, &'a str) {
+pub(super) fn first_calls<'a>(text: &'a str, is_tool: IsTool<'_>) -> (Vec<TextCall>, &'a str) {
     let mut calls = Vec::new();
     let mut rest = noise(text);
     let is_marked = rest.len() < text.trim_start().len();
@@ -51,9 +49,21 @@ pub(crate) fn inner(arguments: &Fields) -> Option<Vec<TextCall>> {
     of_json(&Value::Object(arguments.clone()))
 }
 
+/// Whether a text is nothing but definitions of tools, which a model repeats from its prompt or was asked for.
+pub(super) fn are_definitions(text: &str) -> bool {
+    let mut rest = noise(text);
+    let mut are_some = false;
+    while let Some((value, after)) = repair::first_value(rest)
+        && json::is_definition(&value)
+    {
+        (rest, are_some) = (noise(after), true);
+    }
+    are_some && rest.is_empty()
+}
+
 /// The arguments of a native call that are not JSON but written as in text: the whole call, or its parameters. A call
 /// of another tool does not count.
-pub(super) fn arguments(text: &str, is_same: &dyn Fn(&str) -> bool) -> Option<Fields> {
+pub(super) fn arguments(text: &str, is_same: IsTool<'_>) -> Option<Fields> {
     if let Some([call]) = calls(text, is_same).as_deref() {
         let is_its = is_same(&call.name) && !call.is_completed;
         return is_its.then(|| call.arguments.clone());
@@ -82,43 +92,32 @@ const NEAR: usize = 64;
 
 /// What follows the marks around calls that a text begins with.
 pub(super) fn noise(text: &str) -> &str {
-    let around = [Kind::Calls, Kind::Header];
+    let ends = [Kind::Calls, Kind::Header, Kind::Named, Kind::Stop];
     let mut rest = text.trim_start();
-    let mut is_inside = false;
     loop {
-        let begin = marks::begins(&around).find_map(|mark| Some((mark, marks::after(rest, mark)?)));
-        if let Some((mark, after)) = begin {
-            is_inside = ["<*>", "<tools>"].contains(&mark);
-            rest = after.trim_start();
-            continue;
-        }
-        if let Some(after) = addressed_marks(rest) {
-            rest = after;
-            continue;
-        }
-        let is_call = marks::after(rest, "<|channel|>").is_some();
-        let ends = [Kind::Calls, Kind::Header, Kind::Named, Kind::Stop];
-        let end = marks::after_end(rest, &ends).or_else(|| rest.strip_prefix(';'));
-        if let Some(after) = end.filter(|_| !is_call) {
-            is_inside = false;
-            rest = after.trim_start();
-            continue;
-        }
-        // A fence around the JSON in a tag.
-        let fence = if is_inside {
-            rest.strip_prefix("```json")
-                .or_else(|| rest.strip_prefix("```"))
-        } else {
-            None
+        let begun = || {
+            let mut marks = marks::begins(&[Kind::Calls, Kind::Header]);
+            let after = marks
+                .find_map(|mark| marks::after(rest, mark))?
+                .trim_start();
+            // A fence around the JSON in it.
+            let fenced = after.strip_prefix("```json");
+            fenced.or_else(|| after.strip_prefix("```")).or(Some(after))
         };
-        let end = rest
-            .strip_prefix("```")
-            .filter(|after| after.trim_start().starts_with("</tool"));
-        match fence.or(end) {
+        let ended = || {
+            let is_call = marks::after(rest, "<|channel|>").is_some();
+            let after = marks::after_end(rest, &ends).filter(|_| !is_call);
+            after.or_else(|| rest.strip_prefix(';'))
+        };
+        let fence = || {
+            let after = rest.strip_prefix("```")?.trim_start();
+            after.starts_with("</tool").then_some(after)
+        };
+        let after = begun().or_else(|| addressed_marks(rest)).or_else(ended);
+        match after.or_else(fence) {
             Some(after) => rest = after.trim_start(),
             None => return rest,
         }
-        is_inside = false;
     }
 }
 
@@ -134,15 +133,12 @@ fn addressed_marks(text: &str) -> Option<&str> {
     (to.trim_start().starts_with("to=") && is_call).then_some(body)
 }
 
-fn one<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
+fn one<'a>(text: &'a str, is_tool: IsTool<'_>) -> Found<'a> {
     let text = text.strip_prefix(RECIPIENT).unwrap_or(text);
     let tags = marks::begins(&[Kind::Named]).filter(|begin| begin.ends_with('='));
     // A blank instead of the sign: not in the table, since this does not begin a call by itself.
     let mut tags = tags.chain(["<function ", "<invoke="]);
-    if let Some(rest) = tags.find_map(|begin| marks::after(text, begin)) {
-        let (name, inside) = rest.split_once('>')?;
-        let (name, attributes) = name.split_once("\" ").unwrap_or((name, ""));
-        let name = name.trim_end_matches('/').trim().trim_matches(['"', '\'']);
+    if let Some((name, attributes, inside)) = tags.find_map(|begin| marks::named(text, begin)) {
         let (calls, rest) = function(name, inside)?;
         return with_attributes(name, attributes, calls, rest);
     }
@@ -254,16 +250,12 @@ pub(super) const RECIPIENT: &str = ">>>";
 pub(super) const HEADER: [&str; 3] = ["assistant", "commentary", "analysis"];
 
 /// `NAMEKEY</arg_key><arg_value>…`: the beginning of the key is gone (GLM).
-fn glued<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
-    let (name, _) = text.split_once("</arg_key>")?;
-    let ends = (1..name.len())
-        .rev()
-        .filter(|at| name.is_char_boundary(*at));
-    let is_name = |at: &usize| {
-        let (name, key) = name.split_at(*at);
-        json::is_word(name) && json::is_word(key) && is_tool(name)
-    };
-    let (name, rest) = text.split_at(ends.into_iter().find(is_name)?);
+fn glued<'a>(text: &'a str, is_tool: IsTool<'_>) -> Found<'a> {
+    let (both, _) = text.split_once("</arg_key>")?;
+    let is_name = |at: &usize| both.get(..*at).is_some_and(is_tool);
+    let mut ends = (1..both.len().min(LONGEST_TAG)).rev();
+    let end = json::is_word(both).then(|| ends.find(is_name))??;
+    let (name, rest) = text.split_at(end);
     function(name, rest)
 }
 
@@ -283,7 +275,7 @@ fn patch(text: &str) -> Found<'_> {
 const PATCH_TOOL: &str = "apply_patch";
 
 /// `{"TOOL": {…}}`, one or a list of them.
-fn by_key(value: &Value, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>> {
+fn by_key(value: &Value, is_tool: IsTool<'_>) -> Option<Vec<TextCall>> {
     let items = match value {
         Value::Array(items) => items.as_slice(),
         one => std::slice::from_ref(one),
@@ -303,7 +295,7 @@ fn by_key(value: &Value, is_tool: &dyn Fn(&str) -> bool) -> Option<Vec<TextCall>
 }
 
 /// `{"name": "TOOL", "path": …}`: the arguments are next to the name. Without marks, it may be data.
-fn flat<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
+fn flat<'a>(text: &'a str, is_tool: IsTool<'_>) -> Found<'a> {
     let (Value::Object(mut arguments), rest, is_completed) = complete(text)? else {
         return None;
     };
@@ -368,7 +360,7 @@ fn split_name(text: &str) -> (&str, &str) {
 }
 
 /// A name, and the arguments in one of many forms.
-fn named<'a>(text: &'a str, is_tool: &dyn Fn(&str) -> bool) -> Found<'a> {
+fn named<'a>(text: &'a str, is_tool: IsTool<'_>) -> Found<'a> {
     // The text before it is an id (Solar).
     let text = marks::after(split_name(text).1, "<|tool_call:name|>").unwrap_or(text);
     let (name, rest) = Some(split_name(text)).filter(|(name, _)| !name.is_empty())?;

@@ -25,6 +25,10 @@ impl TextCall {
     }
 }
 
+/// Whether a name is one of a tool.
+pub(crate) type IsTool<'a> = &'a dyn Fn(&str) -> bool;
+
+/// The calls that a text begins with, and the rest.
 pub(super) type Found<'a> = Option<(Vec<TextCall>, &'a str)>;
 
 /// Words in the key of a call's name, and in that of its arguments.
@@ -103,13 +107,25 @@ fn is_schema(fields: &Fields) -> bool {
 }
 
 /// Whether JSON is data: nothing at the top of it names a tool or stands around a call.
-pub(super) fn is_data(value: &Value, is_name: &dyn Fn(&str) -> bool) -> bool {
+pub(super) fn is_data(value: &Value, is_name: IsTool<'_>) -> bool {
     match value {
         Value::Array(items) => items.iter().all(|item| is_data(item, is_name)),
         Value::Object(fields) => !fields.iter().any(|(key, value)| {
             let is_around = key == "function" || lists(WRAPPERS, key);
             is_around || is_name(key) || value.as_str().is_some_and(is_name)
         }),
+        _ => false,
+    }
+}
+
+/// Whether JSON defines a tool, or each item of it does.
+pub(super) fn is_definition(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => !items.is_empty() && items.iter().all(is_definition),
+        Value::Object(fields) => {
+            fields.values().filter_map(Value::as_object).any(is_schema)
+                || fields.get("function").is_some_and(is_definition)
+        }
         _ => false,
     }
 }

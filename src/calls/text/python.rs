@@ -35,14 +35,9 @@ pub(super) fn call(text: &str) -> Option<(TextCall, &str)> {
 }
 
 fn plain(text: &str) -> Option<(TextCall, &str)> {
-    let (name, rest) = text
-        .split_once('(')
-        .filter(|(_, rest)| !rest.starts_with('{'))?;
-    if name.is_empty()
-        || !name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.')
-    {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    let (name, rest) = text.split_once('(')?;
+    if rest.starts_with('{') || name.is_empty() || !name.chars().all(is_of_name) {
         return None;
     }
     let mut arguments = Map::new();

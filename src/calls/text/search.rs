@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::beginning::{fenced, may_be_patch, may_be_whole};
+use super::beginning::{fenced, may_be_patch, may_be_whole, may_begin};
 use super::forms::RECIPIENT;
 use super::json::is_word;
 use super::react;
@@ -24,7 +24,7 @@ const LOOKS: usize = 10_000;
 /// How many checks a possible end counts as.
 const EDGE: usize = 8;
 /// The longest tool name as a tag, in bytes.
-const LONGEST_TAG: usize = 40;
+pub(super) const LONGEST_TAG: usize = 40;
 
 /// The kinds of marks that begin a call, and those that may end an answer.
 const BEGINS: &[Kind] = &[Kind::Calls, Kind::Named];
@@ -178,10 +178,7 @@ impl<C: Catalog> Answer<'_, C> {
         let mut marks = marks.chain(headers);
         let is_mark = marks.clone().any(|mark| marks::after(rest, mark).is_some());
         // The rest of a call whose own beginning is gone.
-        let is_argument = || {
-            marks::begins(&[Kind::Argument])
-                .any(|it| it.ends_with('=') && marks::after(rest, it).is_some())
-        };
+        let is_argument = || marks::keyed().any(|(begin, _)| marks::after(rest, begin).is_some());
         if is_mark || before.is_empty() && (self.is_tag(rest) || is_argument()) {
             return Some(true);
         }
@@ -195,9 +192,6 @@ impl<C: Catalog> Answer<'_, C> {
     fn may_be_named(&self, text: &str) -> bool {
         let text = text.trim();
         let text = text.strip_prefix(RECIPIENT).unwrap_or(text);
-        if text == PRINT || text.is_empty() {
-            return true;
-        }
         let text = text.strip_prefix(PRINT).unwrap_or(text);
         let text = MODULES
             .iter()
@@ -219,9 +213,7 @@ impl<C: Catalog> Answer<'_, C> {
                 || rest.starts_with('{')
                 || marks::begins(&[Kind::Argument])
                     .chain(marks::ends(&[Kind::Calls]))
-                    .any(|mark| {
-                        marks::after(rest, mark).is_some() || marks::may_become(rest, mark)
-                    });
+                    .any(|mark| marks::may_begin(rest, mark));
         }
         let begins = |word: &str| word.starts_with(text);
         begins(PRINT)
@@ -238,18 +230,14 @@ impl<C: Catalog> Answer<'_, C> {
             return (is_last && !body.is_empty() && react::ACTION.starts_with(body))
                 .then_some((at, false));
         };
-        if !name.is_empty()
-            && !"```".starts_with(name)
-            && !name.starts_with("```")
-            && self.tools.resolve(name.trim_matches('`')).is_none()
-            && !is_last
-        {
+        let is_fence = may_begin(name, "```");
+        if !is_fence && !is_last && self.tools.resolve(name.trim_matches('`')).is_none() {
             return None;
         }
-        let next = self.text.split_at(line.end).1.trim_start();
         if name.starts_with("```") {
             return Some((at, true));
         }
+        let next = self.text.split_at(line.end).1.trim_start();
         let wanted: &[&str] = if name.is_empty() {
             &["{", "```"]
         } else {
@@ -300,9 +288,9 @@ pub(super) fn has_mark(text: &str) -> bool {
     marks::begins(BEGINS).any(|mark| marks::find(text, mark).is_some())
 }
 
-/// Whether a text is the beginning of such a mark.
-pub(super) fn may_become_mark(text: &str) -> bool {
-    marks::begins(BEGINS).any(|mark| marks::may_become(text, mark))
+/// Whether a text begins with such a mark, or is the beginning of one.
+pub(super) fn may_be_mark(text: &str) -> bool {
+    marks::begins(BEGINS).any(|mark| marks::may_begin(text, mark))
 }
 
 /// How many bytes of end marks a text begins with; `None` if nothing follows, or a call does. The last mark
@@ -314,7 +302,7 @@ fn ends(text: &str, looks: &mut usize) -> Option<usize> {
     while !rest.is_empty() && !marks::may_become_end(rest, ENDS) {
         *looks += EDGE;
         let is_behind = rest.len() < text.len();
-        if is_behind && (is_marked(rest) || may_become_mark(rest)) {
+        if is_behind && may_be_mark(rest) {
             return None;
         }
         let Some(after) = marks::after_edge(rest) else {

@@ -8,7 +8,7 @@ use crate::text::blocks;
 /// # Errors
 /// It says more than a V4A patch can.
 pub(super) fn as_v4a(text: &str) -> Result<Option<String>, PatchError> {
-    let mut lines = unsigned(text.trim_end_matches('\n')).split('\n').peekable();
+    let mut lines = unsigned(text.trim_end_matches('\n')).split('\n');
     let begin = "*** Begin Patch\n";
     let mut patch = String::from(begin);
     let mut place = Place::Outside;
@@ -49,20 +49,16 @@ pub(super) fn as_v4a(text: &str) -> Result<Option<String>, PatchError> {
             names = Some(path(both.get(..both.len() / 2).unwrap_or_default()).unwrap_or_default());
             place = Place::Outside;
         } else if let (Some(name), Place::Outside) = (&names, &place) {
-            let word = |start| line.strip_prefix(start);
-            if let Some(from) = word("rename from ") {
+            if let Some(from) = line.strip_prefix("rename from ") {
                 let to = lines
                     .next()
                     .and_then(|next| next.strip_prefix("rename to "));
                 let [from, to] = [from, to.unwrap_or_default()].map(unquoted);
                 head = Some(format!("*** Update File: {from}\n*** Move to: {to}\n"));
-            } else if word("new file mode ").is_some_and(|mode| mode.trim().starts_with("100")) {
-                head = Some(format!("*** Add File: {name}\n"));
-            } else if word("old mode ").is_some() {
-                // Without a change of text it is refused.
-                head = Some(format!("*** Update File: {name}\n"));
-            } else if word("deleted file mode ").is_some() {
-                head = Some(format!("*** Delete File: {name}\n"));
+            } else if let Some((_, action)) =
+                MODES.iter().find(|(start, _)| line.starts_with(start))
+            {
+                head = Some(format!("*** {action} File: {name}\n"));
             } else if UNKNOWN.iter().any(|start| line.starts_with(start)) {
                 return Err(PatchError(format!(
                     "`{line}` is more than a change of text; use a command for it"
@@ -86,6 +82,13 @@ pub(super) fn as_v4a(text: &str) -> Result<Option<String>, PatchError> {
     patch += &head.unwrap_or_default();
     Ok((patch != begin).then(|| patch + "*** End Patch"))
 }
+
+/// What git says of files. A change of the mode alone is refused, since it changes no text.
+const MODES: [(&str, &str); 3] = [
+    ("new file mode 100", "Add"),
+    ("old mode ", "Update"),
+    ("deleted file mode ", "Delete"),
+];
 
 /// What git says of links, copies and binary files.
 const UNKNOWN: [&str; 4] = ["new file mode ", "copy from ", "GIT binary", "Binary files"];

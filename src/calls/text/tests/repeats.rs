@@ -1,7 +1,7 @@
 //! Answers that loop: every opening of a call or of what is in one, over and over. They may be anything, but they end.
 
 use super::*;
-use crate::text::marks::MARKS;
+use crate::text::marks::{MARKS, STEPS};
 
 /// A small stack, and more than it has room for.
 const STACK: usize = 1 << 18;
@@ -113,4 +113,64 @@ fn answers_that_repeat_an_opening_end() {
         let ended = thread.spawn(reading).unwrap().join();
         assert!(ended.is_ok(), "{opening}");
     }
+}
+
+/// Twice as much text takes about twice as many comparisons with marks, in every form.
+#[test]
+fn openings_that_repeat_are_read_in_linear_time() {
+    const FEW: usize = 100;
+    let mut slow = Vec::new();
+    for opening in openings() {
+        for before in ["", "<tool_call>"] {
+            let steps = |count| {
+                STEPS.set(0);
+                read_all(&format!("{before}{}", opening.repeat(count)));
+                STEPS.get()
+            };
+            let (few, many) = (steps(FEW), steps(2 * FEW));
+            if many > few * 5 / 2 {
+                slow.push(format!("{before}{opening}: {few}, {many}"));
+            }
+        }
+    }
+    assert!(slow.is_empty(), "{}", slow.join("\n"));
+}
+
+#[test]
+fn zz_times() {
+    use std::time::Instant;
+    let mut lines = Vec::new();
+    for opening in openings() {
+        let mut row = Vec::new();
+        for count in [150, 600] {
+            let text = format!("<tool_call>{}", opening.repeat(count));
+            let calls = TextCalls::new(all(Editing::Replacements));
+            let t = Instant::now();
+            let _ = calls.arguments("read_file", &text);
+            let a = t.elapsed().as_micros();
+            let t = Instant::now();
+            let _ = packed(&text, &|name| name == "read_file");
+            let b = t.elapsed().as_micros();
+            let t = Instant::now();
+            let _ = repair::object(&text, true);
+            let c = t.elapsed().as_micros();
+            let text = opening.repeat(count);
+            let mut calls = TextCalls::new(all(Editing::Replacements));
+            let t = Instant::now();
+            calls.push(&text);
+            let d = t.elapsed().as_micros();
+            let t = Instant::now();
+            let _ = calls.settle(&|_| false);
+            let e = t.elapsed().as_micros();
+            row.push([a, b, c, d, e]);
+        }
+        let ratio: Vec<String> = (0..5)
+            .map(|i| format!("{}/{}", row[1][i], row[0][i]))
+            .collect();
+        let bad = (0..5).any(|i| row[1][i] > 8 * row[0][i] && row[1][i] > 20_000);
+        if bad {
+            lines.push(format!("{opening:?}: {}", ratio.join("  ")));
+        }
+    }
+    panic!("{}", lines.join("\n"));
 }
