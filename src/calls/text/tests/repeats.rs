@@ -8,7 +8,7 @@ const STACK: usize = 1 << 18;
 const REPEATS: usize = 400;
 
 /// What begins or goes on in the forms without marks, in JSON and in arguments.
-const OPENINGS: [&str; 44] = [
+const OPENINGS: [&str; 45] = [
     "</parameter>",
     "name: ",
     "tool => \"",
@@ -53,6 +53,7 @@ const OPENINGS: [&str; 44] = [
     "> ",
     "*** Begin Patch\n",
     "<|",
+    "</arg_key>",
 ];
 
 fn openings() -> Vec<String> {
@@ -118,7 +119,7 @@ fn answers_that_repeat_an_opening_end() {
 /// Twice as much text takes about twice as many comparisons with marks, in every form.
 #[test]
 fn openings_that_repeat_are_read_in_linear_time() {
-    const FEW: usize = 100;
+    const FEW: usize = 20;
     let mut slow = Vec::new();
     for opening in openings() {
         for before in ["", "<tool_call>"] {
@@ -134,43 +135,4 @@ fn openings_that_repeat_are_read_in_linear_time() {
         }
     }
     assert!(slow.is_empty(), "{}", slow.join("\n"));
-}
-
-#[test]
-fn zz_times() {
-    use std::time::Instant;
-    let mut lines = Vec::new();
-    for opening in openings() {
-        let mut row = Vec::new();
-        for count in [150, 600] {
-            let text = format!("<tool_call>{}", opening.repeat(count));
-            let calls = TextCalls::new(all(Editing::Replacements));
-            let t = Instant::now();
-            let _ = calls.arguments("read_file", &text);
-            let a = t.elapsed().as_micros();
-            let t = Instant::now();
-            let _ = packed(&text, &|name| name == "read_file");
-            let b = t.elapsed().as_micros();
-            let t = Instant::now();
-            let _ = repair::object(&text, true);
-            let c = t.elapsed().as_micros();
-            let text = opening.repeat(count);
-            let mut calls = TextCalls::new(all(Editing::Replacements));
-            let t = Instant::now();
-            calls.push(&text);
-            let d = t.elapsed().as_micros();
-            let t = Instant::now();
-            let _ = calls.settle(&|_| false);
-            let e = t.elapsed().as_micros();
-            row.push([a, b, c, d, e]);
-        }
-        let ratio: Vec<String> = (0..5)
-            .map(|i| format!("{}/{}", row[1][i], row[0][i]))
-            .collect();
-        let bad = (0..5).any(|i| row[1][i] > 8 * row[0][i] && row[1][i] > 20_000);
-        if bad {
-            lines.push(format!("{opening:?}: {}", ratio.join("  ")));
-        }
-    }
-    panic!("{}", lines.join("\n"));
 }
