@@ -21,7 +21,7 @@ mod search;
 use memchr::memmem;
 use serde_json::Value;
 
-use self::beginning::{is_example, whole_fence};
+use self::beginning::{is_example, may_be_mark, whole_fence};
 pub(crate) use self::forms::inner;
 pub(crate) use self::json::{IsTool, TextCall};
 pub(crate) use self::quoted::{Quotation, may_come_from, says};
@@ -485,7 +485,7 @@ fn is_begun(text: &str) -> bool {
     if search::is_marked(text) {
         return forms::noise(text).is_empty();
     }
-    marks::is_odd(text) && search::may_be_mark(text)
+    marks::is_odd(text) && may_be_mark(text)
 }
 
 /// Whether a text begins as JSON or a fence, which nothing marks as a call.

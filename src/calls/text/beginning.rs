@@ -2,14 +2,22 @@
 
 use super::forms::HEADER;
 use super::json;
-use super::search;
 use crate::text::lists;
+use crate::text::marks::{self, Kind};
 use crate::text::repair::PATCH;
 
 /// How the languages of a fence begin that may contain a call.
 const LANGUAGES: &[&str] = &["json", "tool", "function", "xml", "diff", "patch"];
 /// What Phi writes before a list of calls.
 const FUNCTOOLS: &str = "functools";
+
+/// The kinds of marks that begin a call.
+pub(super) const BEGINS: &[Kind] = &[Kind::Calls, Kind::Named];
+
+/// Whether a text begins with the mark of a call, or is the beginning of one.
+pub(super) fn may_be_mark(text: &str) -> bool {
+    marks::begins(BEGINS).any(|mark| marks::may_begin(text, mark))
+}
 
 /// Whether an answer with this beginning can still be nothing but a call.
 pub(super) fn may_be_whole(text: &str) -> bool {
@@ -31,16 +39,13 @@ pub(super) fn may_be_whole(text: &str) -> bool {
         || may_be_list(listed)
         || may_be_addressed(text)
         || may_be_patch(text)
-        || search::may_be_mark(text) && text.starts_with(char::is_alphabetic)
+        || may_be_mark(text) && text.starts_with(char::is_alphabetic)
 }
 
 /// Whether a fence may only illustrate a call: it contains no JSON, no patch and no family's mark.
 pub(super) fn is_example((language, code): (&str, &str)) -> bool {
     let code = code.trim_start();
-    language != "tool_code"
-        && !may_be_json(code)
-        && !search::may_be_mark(code)
-        && !may_be_patch(code)
+    language != "tool_code" && !may_be_json(code) && !may_be_mark(code) && !may_be_patch(code)
 }
 
 /// The language and the code so far of a fence at the beginning of a text, if its language may contain a call.

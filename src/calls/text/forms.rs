@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::elements::{self, closed, function};
 use super::json::{self, Found, IsTool, TextCall, complete, of_json, with_json};
-use super::search::LONGEST_TAG;
 use super::{python, react};
 use crate::text::marks::{self, Kind};
 use crate::text::{Fields, lists, repair};
@@ -253,7 +252,7 @@ pub(super) const HEADER: [&str; 3] = ["assistant", "commentary", "analysis"];
 fn glued<'a>(text: &'a str, is_tool: IsTool<'_>) -> Found<'a> {
     let (both, _) = text.split_once("</arg_key>")?;
     let is_name = |at: &usize| both.get(..*at).is_some_and(is_tool);
-    let mut ends = (1..both.len().min(LONGEST_TAG)).rev();
+    let mut ends = (1..both.len().min(json::LONGEST)).rev();
     let end = json::is_word(both).then(|| ends.find(is_name))??;
     let (name, rest) = text.split_at(end);
     function(name, rest)

@@ -180,6 +180,9 @@ pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
     }
 }
 
+/// The longest name of a tool as a tag, in bytes.
+pub(super) const LONGEST: usize = 40;
+
 /// Whether a text is one word.
 pub(super) fn is_word(text: &str) -> bool {
     !text.is_empty()

@@ -4,9 +4,9 @@
 
 use std::ops::Range;
 
-use super::beginning::{fenced, may_be_patch, may_be_whole, may_begin};
+use super::beginning::{BEGINS, fenced, may_be_mark, may_be_patch, may_be_whole, may_begin};
 use super::forms::RECIPIENT;
-use super::json::is_word;
+use super::json::{LONGEST, is_word};
 use super::react;
 use crate::calls::Catalog;
 use crate::text::Fences;
@@ -23,11 +23,7 @@ const HEAD: usize = 1024;
 const LOOKS: usize = 10_000;
 /// How many checks a possible end counts as.
 const EDGE: usize = 8;
-/// The longest tool name as a tag, in bytes.
-pub(super) const LONGEST_TAG: usize = 40;
-
-/// The kinds of marks that begin a call, and those that may end an answer.
-const BEGINS: &[Kind] = &[Kind::Calls, Kind::Named];
+/// The kinds of marks that may end an answer.
 const ENDS: &[Kind] = &[
     Kind::Calls,
     Kind::Named,
@@ -75,7 +71,9 @@ impl Search {
         if !self.is_prose {
             let head = text.split_at(text.floor_char_boundary(HEAD)).0;
             let may_be = match fenced(head) {
-                Some((_language, code)) => answer.may_be_tag(code) || answer.may_be_named(code),
+                Some((_language, code)) => {
+                    answer.is_tag(code) || is_tag_name(code) || answer.may_be_named(code)
+                }
                 None => answer.may_be_named(head),
             };
             let is_flood = begins_blank(text);
@@ -259,11 +257,6 @@ impl<C: Catalog> Answer<'_, C> {
                 || is_bare && is_word(name) && self.tools.resolve(name).is_some()
         })
     }
-
-    /// Like `is_tag`, or whether it may become one.
-    fn may_be_tag(&self, text: &str) -> bool {
-        self.is_tag(text) || is_tag_name(text)
-    }
 }
 
 /// Whether a text begins with more whitespace than precedes a call.
@@ -274,7 +267,7 @@ fn begins_blank(text: &str) -> bool {
 
 /// Whether a text may be the beginning of a tag.
 fn is_tag_name(text: &str) -> bool {
-    let name = text.strip_prefix('<').filter(|_| text.len() < LONGEST_TAG);
+    let name = text.strip_prefix('<').filter(|_| text.len() < LONGEST);
     name.is_some_and(|name| name.is_empty() || is_word(name))
 }
 
@@ -286,11 +279,6 @@ pub(super) fn is_marked(text: &str) -> bool {
 /// Whether a text contains the mark of a call.
 pub(super) fn has_mark(text: &str) -> bool {
     marks::begins(BEGINS).any(|mark| marks::find(text, mark).is_some())
-}
-
-/// Whether a text begins with such a mark, or is the beginning of one.
-pub(super) fn may_be_mark(text: &str) -> bool {
-    marks::begins(BEGINS).any(|mark| marks::may_begin(text, mark))
 }
 
 /// How many bytes of end marks a text begins with; `None` if nothing follows, or a call does. The last mark
