@@ -118,35 +118,35 @@ impl Backup {
             object.take(size).read_to_end(&mut bytes)?;
             return own.write(name, &bytes);
         }
-        let has = |dir: &Dir| {
-            dir.symlink_metadata(name)
-                .is_ok_and(|found| found.len() == size)
-        };
-        if has(&self.dir) {
-            return Ok(());
-        }
-        if has(&self.lost) {
-            return self.lost.rename(name, &self.dir, name);
-        }
-        if size > COPIED && from.hard_link(file, &self.dir, name).is_ok() {
+        let is_there = self.has(name, size)?
+            || (size > COPIED && from.hard_link(file, &self.dir, name).is_ok());
+        if is_there {
             return Ok(());
         }
         disk::copy_with_mode(&self.dir, Path::new(name), &mut &object, 0o400)
     }
 
+    /// Whether a file of this name and size is there; one that was lost is back then.
+    fn has(&self, name: &str, size: u64) -> io::Result<bool> {
+        let is_in = |dir: &Dir| {
+            let found = dir.symlink_metadata(name);
+            found.is_ok_and(|found| found.len() == size)
+        };
+        if is_in(&self.dir) {
+            return Ok(true);
+        }
+        let is_lost = is_in(&self.lost);
+        if is_lost {
+            self.lost.rename(name, &self.dir, name)?;
+        }
+        Ok(is_lost)
+    }
+
     /// Stores bytes; returns the name of their image.
     pub fn add_bytes(&self, bytes: &[u8]) -> io::Result<String> {
         let name = format!("file-{}", address(bytes));
-        let has = |dir: &Dir| {
-            dir.symlink_metadata(&name)
-                .is_ok_and(|found| found.len() == bytes.len() as u64)
-        };
-        if !has(&self.dir) {
-            if has(&self.lost) {
-                self.lost.rename(&name, &self.dir, &name)?;
-            } else {
-                disk::write_private(&self.dir, name.as_ref(), bytes)?;
-            }
+        if !self.has(&name, bytes.len() as u64)? {
+            disk::write_private(&self.dir, name.as_ref(), bytes)?;
         }
         Ok(self.image(&name))
     }

@@ -107,8 +107,8 @@ impl Guard {
     /// Surveys the same roots again. Blocks.
     #[must_use]
     pub fn again(&self) -> Self {
-        let survey = |(root, _): &(Arc<Root>, _)| (Arc::clone(root), Survey::alone(root.dir()));
-        Self(self.0.iter().map(survey).collect())
+        let roots: Vec<_> = self.0.iter().map(|(root, _)| Arc::clone(root)).collect();
+        Self::new(&roots)
     }
 
     /// The roots as they were looked at.

@@ -151,14 +151,11 @@ impl Snapshots {
     /// A copy that continues from the same look, with the same images.
     #[must_use]
     pub fn fork(&self) -> Self {
+        let (images, backups) = (self.images.fork(), self.backups.clone());
         Self {
-            roots: self.roots.clone(),
-            hidden: self.hidden.clone(),
-            images: self.images.fork(),
-            backups: self.backups.clone(),
             copied: AtomicU64::new(self.copied.load(Ordering::Relaxed)),
             seen: self.seen.clone(),
-            unsaved: None,
+            ..Self::with(self.roots.clone(), images, backups, &self.hidden)
         }
     }
 
@@ -507,15 +504,7 @@ impl Look<'_> {
 /// Keeps in `changes` only what existed at the time `end`: anything written later was not the command's. Returns the files
 /// it dropped. Blocks.
 pub fn retain_until(changes: &mut ChangeSet, end: SystemTime) -> Vec<PathBuf> {
-    let is_later = |change: &EntryChange| {
-        // What is in a folder changes it too.
-        let is_file = matches!(change.after, Entry::File { .. } | Entry::Link { .. });
-        is_file
-            && change
-                .path
-                .symlink_metadata()
-                .is_ok_and(|found| changed_after(&found, end))
-    };
+    let is_later = |change: &EntryChange| changed_after(&change.path, end);
     let later: Vec<_> = changes
         .files
         .extract_if(.., |change| is_later(change))

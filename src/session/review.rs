@@ -181,13 +181,13 @@ impl Changes {
         // Recorded ahead: if tandem is killed while it applies changes again, they can be undone.
         let reverted = self.reverted(&review, conversation);
         let ahead = self.checkpoints.reviewed_ahead(reverted).await;
-        note(&ahead, conversation, outbox).await;
+        note(ahead.clone(), conversation, outbox).await;
         let reviewed = self.apply(review, reverted, conversation, outbox).await;
         self.shell.look_past(&self.workspace).await;
         // What was done before a failure has to be recorded, too.
         let reviews = self.checkpoints.reviewed_since(&before);
         if reviews != ahead {
-            note(&reviews, conversation, outbox).await;
+            note(reviews, conversation, outbox).await;
         }
         conversation.write(outbox).await;
         reviewed
@@ -217,7 +217,7 @@ impl Changes {
             }
         }
         note(
-            &self.checkpoints.reviewed_since(&before),
+            self.checkpoints.reviewed_since(&before),
             conversation,
             outbox,
         )
@@ -299,9 +299,9 @@ impl Changes {
     }
 }
 
-async fn note(reviews: &[Settled], conversation: &mut Conversation, outbox: &mut Outbox) {
-    for review in reviews {
-        conversation.journal.note(Record::Review(review.clone()));
+async fn note(settled: Settled, conversation: &mut Conversation, outbox: &mut Outbox) {
+    if !settled.is_nothing() {
+        conversation.journal.note(Record::Review(settled));
     }
     conversation.write(outbox).await;
 }

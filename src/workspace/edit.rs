@@ -189,7 +189,7 @@ pub fn apply(text: &str, change: &Change) -> Result<Outcome, MatchError> {
     match change {
         Change::Write(content) | Change::Moved { text: content, .. } => Ok(write(text, content)),
         Change::Edits(edits) => replace(text, edits),
-        Change::Sent { sent, bare } => replace(text, &own(text, sent, bare)),
+        Change::Sent { .. } => apply(text, &change.settled(text)),
         Change::Patch(chunks) => chunks::apply(text, chunks),
         Change::Exact { before, after } => exact(text, before, after),
         Change::Merge { from, to, .. } => merge(text, from, to),

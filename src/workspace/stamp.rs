@@ -1,5 +1,6 @@
 //! What the file system records about a file or folder, as proof that it has not changed.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use cap_std::fs::{Dir, Metadata};
@@ -110,8 +111,12 @@ fn changed(_found: &Metadata) -> Option<(i64, i64)> {
     None
 }
 
-/// Whether a file has changed at `end` or since, in whatever way.
-pub(crate) fn changed_after(found: &std::fs::Metadata, end: SystemTime) -> bool {
+/// Whether a file has changed at `end` or since, in whatever way. What is in a folder changes it too, so that says nothing.
+pub(crate) fn changed_after(path: &Path, end: SystemTime) -> bool {
+    let found = path.symlink_metadata().ok();
+    let Some(found) = found.filter(|found| !found.is_dir()) else {
+        return false;
+    };
     #[cfg(unix)]
     let changed = {
         use std::os::unix::fs::MetadataExt as _;

@@ -998,7 +998,7 @@ fn restore_reverts_files_and_conversation_and_can_be_undone() {
     let restored = review(&mut client, &session, "restore", json!({ "turn": 2 }));
     assert_eq!(
         restored["result"]["message"],
-        "restored to before turn 2: b.rs, a.rs"
+        "restored to before turn 2: a.rs, b.rs"
     );
     assert_eq!(restored["result"]["cutFrom"], 2);
     assert_eq!(

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::reversal::{Reversal, Reversals};
+use super::reversal::Reversal;
 use super::{Checkpoints, TurnChanges};
 use crate::changes::ChangeSet;
 use crate::changes::change_set::{Entry, EntryChange, joined};
@@ -20,20 +20,15 @@ pub(crate) enum Journaled {
 }
 
 /// What a person settled, undid or redid.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum Settled {
-    Turn(TurnReview),
-    Reversed(Reversals),
-}
-
-/// What a review changed of a turn.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct TurnReview {
-    /// The turn, counted in prompts.
-    pub turn: u64,
-    /// What is under review now for each path that it changed; empty if nothing differs.
-    pub left: ChangeSet,
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Settled {
+    /// What is under review now for each path that it changed, by turn, counted in prompts; empty if nothing differs.
+    turns: Vec<(u64, ChangeSet)>,
+    /// The numbers of the reversals that were reverted, kept or replaced.
+    gone: Vec<u64>,
+    /// The new ones, which follow the rest.
+    new: Vec<Reversal>,
 }
 
 /// What a person can still settle, and revert.
@@ -52,46 +47,36 @@ impl Checkpoints {
     }
 
     /// How the changes under review differ from those `before`.
-    pub fn reviewed_since(&self, before: &UnderReview) -> Vec<Settled> {
-        let nothing = ChangeSet::default();
+    pub fn reviewed_since(&self, before: &UnderReview) -> Settled {
+        let mut settled = Settled::default();
+        let turns = before.turns.iter().chain(&self.turns);
+        let turns: BTreeSet<u64> = turns.map(|entry| entry.turn).collect();
         let of = |turns: &[TurnChanges], turn: u64| {
             let found = turns.iter().find(|entry| entry.turn == turn);
-            found.map(|entry| entry.changes.clone())
+            found.map_or_else(ChangeSet::default, |entry| entry.changes.clone())
         };
-        let turns = before
-            .turns
-            .iter()
-            .chain(&self.turns)
-            .map(|entry| entry.turn);
-        let turns: BTreeSet<u64> = turns.collect();
-        let mut reviews = Vec::new();
         for turn in turns {
-            let old = of(&before.turns, turn).unwrap_or_else(|| nothing.clone());
-            let new = of(&self.turns, turn).unwrap_or_else(|| nothing.clone());
+            let (old, new) = (of(&before.turns, turn), of(&self.turns, turn));
             let left = ChangeSet {
                 files: differing(&old.files, &new.files),
                 git: differing(&old.git, &new.git),
             };
             if !left.is_empty() {
-                reviews.push(Settled::Turn(TurnReview { turn, left }));
+                settled.turns.push((turn, left));
             }
         }
-        let without = |some: &[Reversal], others: &[Reversal]| {
-            let mut rest = some.to_vec();
-            rest.retain(|one| !others.contains(one));
-            rest
-        };
-        let gone = without(&before.reversals, &self.reversals);
-        let gone: Vec<u64> = gone.iter().map(|reversal| reversal.id).collect();
-        let new = without(&self.reversals, &before.reversals);
-        if !(gone.is_empty() && new.is_empty()) {
-            reviews.push(Settled::Reversed(Reversals { gone, new }));
+        for one in &before.reversals {
+            if !self.reversals.contains(one) {
+                settled.gone.push(one.id);
+            }
         }
-        reviews
+        settled.new.clone_from(&self.reversals);
+        settled.new.retain(|one| !before.reversals.contains(one));
+        settled
     }
 
     /// How they will differ once this undo or rejection is reverted.
-    pub async fn reviewed_ahead(&mut self, reverted: Option<usize>) -> Vec<Settled> {
+    pub async fn reviewed_ahead(&mut self, reverted: Option<usize>) -> Settled {
         let before = self.under_review();
         if let Some(index) = reverted {
             for undone in self.reversals.remove(index).undone.into_iter().rev() {
@@ -107,23 +92,30 @@ impl Checkpoints {
     pub async fn restore(&mut self, recorded: Journaled) {
         match recorded {
             Journaled::Changed(turn, changes) => self.change(turn, changes).await,
-            Journaled::Reviewed(Settled::Reversed(Reversals { gone, new })) => {
+            Journaled::Reviewed(Settled { turns, gone, new }) => {
+                for (turn, left) in turns {
+                    let index = self.at(turn);
+                    if let Some(entry) = self.turns.get_mut(index) {
+                        settle(&mut entry.changes.files, left.files);
+                        settle(&mut entry.changes.git, left.git);
+                    }
+                }
+                self.turns.retain(|entry| !entry.changes.is_empty());
                 self.reversals.retain(|one| !gone.contains(&one.id));
                 let next = new.iter().map(|one| one.id + 1);
                 self.next_reversal = next.fold(self.next_reversal, u64::max);
                 self.reversals.extend(new);
                 self.reversals.sort_by_key(|one| one.id);
             }
-            Journaled::Reviewed(Settled::Turn(TurnReview { turn, left })) => {
-                let index = self.at(turn);
-                if let Some(entry) = self.turns.get_mut(index) {
-                    settle(&mut entry.changes.files, left.files);
-                    settle(&mut entry.changes.git, left.git);
-                }
-                self.turns.retain(|entry| !entry.changes.is_empty());
-            }
         }
         self.publish();
+    }
+}
+
+impl Settled {
+    /// Whether nothing differs.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
     }
 }
 

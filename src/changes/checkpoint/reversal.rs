@@ -26,15 +26,6 @@ pub(super) struct Reversal {
     pub undone: Vec<Undone>,
 }
 
-/// How the list of reversals changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Reversals {
-    /// The numbers of those that were reverted, kept or replaced.
-    pub(super) gone: Vec<u64>,
-    /// The new ones, which follow the rest.
-    pub(super) new: Vec<Reversal>,
-}
-
 impl Checkpoints {
     /// Notes what was undone in one step, so that it can be reverted; returns its number.
     pub(super) fn push(&mut self, kind: Kind, last_turn: u64, undone: Vec<Undone>) -> u64 {

@@ -1,13 +1,13 @@
 //! Listing the changes of turns, and settling them hunk by hunk.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::reviewed::{
     ReviewError, Reviewed, ReviewedFile, ReviewedTurn, named, nothing, refused, stayed,
 };
-use super::undo::{Undone, first_of_git};
+use super::undo::{Undone, files_of, first_of_git};
 use super::{Checkpoints, Kind, TurnChanges};
 use crate::changes::change_set::{Entry, EntryChange};
 use crate::changes::edits::{self, Text};
@@ -227,17 +227,11 @@ impl Checkpoints {
         turns: &[u64],
         only: Option<&Path>,
     ) -> Result<(Vec<Undone>, Reviewed), ReviewError> {
-        let (mut rejected, mut left) = (Vec::new(), Vec::new());
-        for turn in turns {
-            let (undone, stays) = self.undo_turn(workspace, *turn, only).await;
-            rejected.extend(undone);
-            left.extend(stays);
-        }
+        let (rejected, left) = self.undo_turns(workspace, turns, only).await;
         if rejected.is_empty() {
             return Err(refused(workspace, "rejected", &left));
         }
-        let paths: BTreeSet<&PathBuf> = rejected.iter().flat_map(|undone| &undone.paths).collect();
-        let paths = named(workspace, paths.into_iter());
+        let paths = files_of(workspace, &rejected);
         let reviewed = Reviewed {
             message: Some(format!("rejected: {paths}{}", stayed(workspace, &left))),
             note: Some(format!(

@@ -1,6 +1,6 @@
 //! Undoing and redoing turns around what somebody changed since.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -106,36 +106,40 @@ impl Checkpoints {
         (Some(undone), without_folders_of(&left, &done))
     }
 
+    /// Undoes what is left of these turns, or of their changes to one file, in this order.
+    pub(super) async fn undo_turns(
+        &mut self,
+        workspace: &Workspace,
+        turns: &[u64],
+        only: Option<&Path>,
+    ) -> (Vec<Undone>, Vec<Left>) {
+        let (mut all, mut left) = (Vec::new(), Vec::new());
+        for turn in turns {
+            let (undone, stays) = self.undo_turn(workspace, *turn, only).await;
+            all.extend(undone);
+            left.extend(stays);
+        }
+        (all, left)
+    }
+
     /// Undoes all turns from `first` on: a rejection of what they changed, whose number it returns.
     pub async fn undo_from(
         &mut self,
         workspace: &Workspace,
         first: u64,
     ) -> (Option<u64>, Reviewed) {
-        let turns: Vec<u64> = self.turns.iter().rev().map(|entry| entry.turn).collect();
-        let last_turn = turns.first().copied();
-        let (mut all, mut paths, mut left) = (Vec::new(), Vec::new(), Vec::new());
-        let mut known = HashSet::new();
-        for turn in turns.into_iter().take_while(|turn| *turn >= first) {
-            let (undone, stays) = self.undo_turn(workspace, turn, None).await;
-            left.extend(stays);
-            if let Some(undone) = undone {
-                let new = undone
-                    .paths
-                    .iter()
-                    .filter(|path| known.insert((*path).clone()));
-                paths.extend(new.cloned());
-                all.push(undone);
-            }
-        }
-        let rejection = last_turn
-            .filter(|_| !all.is_empty())
-            .map(|last_turn| self.push(Kind::Rejection, last_turn, all));
-        let files = if paths.is_empty() {
+        let turns = self.turns.iter().rev().map(|entry| entry.turn);
+        let turns: Vec<u64> = turns.take_while(|turn| *turn >= first).collect();
+        let (all, left) = self.undo_turns(workspace, &turns, None).await;
+        let files = if all.is_empty() {
             String::new()
         } else {
-            format!(": {}", named(workspace, paths.iter()))
+            format!(": {}", files_of(workspace, &all))
         };
+        let rejection = turns
+            .first()
+            .filter(|_| !all.is_empty())
+            .map(|last_turn| self.push(Kind::Rejection, *last_turn, all));
         let message = Some(format!(
             "restored to before turn {first}{files}{}",
             stayed(workspace, &left)
@@ -168,6 +172,12 @@ impl Checkpoints {
             rest: (!undone.reverted.is_empty()).then_some(undone),
         }
     }
+}
+
+/// Names the files of what was undone.
+pub(super) fn files_of(workspace: &Workspace, all: &[Undone]) -> String {
+    let paths: BTreeSet<&PathBuf> = all.iter().flat_map(|undone| &undone.paths).collect();
+    named(workspace, paths.into_iter())
 }
 
 /// What the system refused, which it may not do the next time. Once what is in a folder can go, the folder can.

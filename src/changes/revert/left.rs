@@ -61,9 +61,6 @@ impl Reason {
 
     /// Whether another attempt may succeed.
     pub fn is_retryable(&self) -> bool {
-        matches!(
-            self,
-            Self::Denied | Self::Full | Self::Unsaved | Self::Open | Self::Io(_)
-        )
+        !self.is_change() && *self != Self::Special
     }
 }

@@ -105,7 +105,8 @@ impl Folder {
             .iter()
             .filter_map(|path| self.name_of(path))
             .collect();
-        let (mut listed, mut left_out, mut folders) = (Listed::new(known), Vec::new(), Vec::new());
+        let (mut entries, mut left_out, mut folders) = (Vec::new(), Vec::new(), Vec::new());
+        let mut unchanged = 0;
         let all = found(&dir, names)?;
         let holds = self.holds(&all, known.filter(|_| are_known));
         let searched = |name: &OsStr| holds.as_ref().and_then(|holds| holds.inner(name));
@@ -143,13 +144,19 @@ impl Folder {
                     });
                 }
             }
-            listed.add(name, &stamp, |name, old| {
-                self.read(root, (name, &found), old, look)
-            });
+            let old = known.and_then(|known| known.get(&name));
+            let same = old.filter(|old| old.has(&stamp)).cloned();
+            unchanged += usize::from(same.is_some());
+            let entry = same.unwrap_or_else(|| self.read(root, (&name, &found), old, look));
+            entries.push((name.into_owned(), entry));
         }
+        // Two looks between which nothing changed share the entries.
+        let shared = known.map(|known| &known.entries);
+        let shared = shared.filter(|it| it.len() == unchanged && entries.len() == unchanged);
+        let entries = shared.map_or_else(|| Arc::new(entries), Arc::clone);
         Ok((
             Listing {
-                entries: listed.finish(),
+                entries,
                 names: Names::settled(
                     self.stamp.as_ref(),
                     left_out,
@@ -313,73 +320,6 @@ impl Folder {
     }
 }
 
-/// A listing in the making. As long as everything is as it was known, nothing is copied.
-struct Listed<'a> {
-    known: Option<&'a Entries>,
-    /// How many of the known entries come first, unchanged.
-    same: usize,
-    /// From the first difference on, all entries.
-    changed: Option<Vec<(OsString, Known)>>,
-}
-
-impl<'a> Listed<'a> {
-    fn new(known: Option<&'a Listing>) -> Self {
-        Self {
-            known: known.map(|known| &known.entries),
-            same: 0,
-            changed: None,
-        }
-    }
-
-    /// Adds the next entry by name, which is read unless it is known under this stamp.
-    fn add(
-        &mut self,
-        name: Cow<'_, OsStr>,
-        stamp: &Stamp,
-        read: impl FnOnce(&OsStr, Option<&Known>) -> Known,
-    ) {
-        let known = self.known.map_or(&[][..], |known| known);
-        if self.changed.is_none()
-            && known
-                .get(self.same)
-                .is_some_and(|(old, its)| **old == *name && its.has(stamp))
-        {
-            self.same += 1;
-            return;
-        }
-        let old = find(known, &name);
-        let unchanged = old.filter(|old| old.has(stamp)).cloned();
-        let known = unchanged.unwrap_or_else(|| read(&name, old));
-        let same = self.same;
-        let copied = || {
-            self.known
-                .iter()
-                .flat_map(|known| known.iter())
-                .take(same)
-                .cloned()
-                .collect()
-        };
-        self.changed
-            .get_or_insert_with(copied)
-            .push((name.into_owned(), known));
-    }
-
-    fn finish(self) -> Entries {
-        match (self.changed, self.known) {
-            (Some(changed), _) => Arc::new(changed),
-            (None, Some(known)) if known.len() == self.same => Arc::clone(known),
-            (None, known) => Arc::new(
-                known
-                    .iter()
-                    .flat_map(|known| known.iter())
-                    .take(self.same)
-                    .cloned()
-                    .collect(),
-            ),
-        }
-    }
-}
-
 impl Names {
     /// What a look that began at `begun` leaves for the next one, so that the names need not be read again. `device` is
     /// the file system on which a stamp shows whether a name has changed.
@@ -423,7 +363,10 @@ impl Listing {
 
     /// The entry of this name.
     pub fn get(&self, name: &OsStr) -> Option<&Known> {
-        find(&self.entries, name)
+        let index = self
+            .entries
+            .binary_search_by(|(other, _)| other.as_os_str().cmp(name));
+        self.entries.get(index.ok()?).map(|(_, known)| known)
     }
 }
 
@@ -497,13 +440,6 @@ fn found<'a>(dir: &Dir, names: Vec<Cow<'a, OsStr>>) -> io::Result<Vec<(Cow<'a, O
         }
     }
     Ok(all)
-}
-
-fn find<'a>(listing: &'a [(OsString, Known)], name: &OsStr) -> Option<&'a Known> {
-    let index = listing
-        .binary_search_by(|(other, _)| other.as_os_str().cmp(name))
-        .ok()?;
-    listing.get(index).map(|(_, known)| known)
 }
 
 /// Converts a listing's entry for a change set.

@@ -26,10 +26,7 @@ impl Shared {
         .ok()?;
         snapshots.load(&left.manifest(), left.began().ok()?).ok()?;
         let ended = left.ended().ok()?;
-        let is_later = |path: &Path| {
-            let found = path.symlink_metadata();
-            found.is_ok_and(|found| !found.is_dir() && changed_after(&found, ended))
-        };
+        let is_later = |path: &Path| changed_after(path, ended);
         let mut written = left.written();
         written.retain(|path, _| !is_later(path));
         let (found, earlier) = snapshots.look_from();
