@@ -183,13 +183,12 @@ pub(super) fn config_options(state: &State, toggles: bool) -> Vec<acp::SessionCo
 
 /// What people read of `provider/model`: a server that was started with a file names the model by its path.
 fn model_title(name: &str) -> String {
-    match name.split_once('/') {
-        Some((provider, file)) if file.ends_with(".gguf") => {
-            let stem = file.trim_end_matches(".gguf").rsplit(['/', '\\']).next();
-            format!("{provider}/{}", stem.unwrap_or_default())
-        }
-        _ => name.to_owned(),
-    }
+    let of_file = || {
+        let (provider, file) = name.split_once('/')?;
+        let stem = file.strip_suffix(".gguf")?.rsplit(['/', '\\']).next()?;
+        Some(format!("{provider}/{stem}"))
+    };
+    of_file().unwrap_or_else(|| name.to_owned())
 }
 
 /// Selects the configured effort.
