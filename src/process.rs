@@ -143,14 +143,11 @@ impl Shell {
 
     /// Whether commands in this workspace run in a sandbox.
     pub async fn holds(&self, workspace: &Workspace) -> bool {
-        let sandbox = self
-            .0
+        self.0
             .sandbox
             .get_or_init(|| Sandbox::find(&self.0.surroundings))
             .await;
-        let surroundings = &self.0.surroundings;
-        let home = surroundings.home();
-        sandbox.holds(workspace.roots(), home.as_deref(), &surroundings.hidden)
+        self.0.holding(workspace).is_some()
     }
 
     /// Whether commands of this workspace read the unsaved text of open documents.
@@ -243,6 +240,15 @@ impl Shell {
 }
 
 impl Shared {
+    /// The sandbox that holds commands in this workspace, once it is known.
+    fn holding(&self, workspace: &Workspace) -> Option<&Sandbox> {
+        let (surroundings, roots) = (&self.surroundings, workspace.roots());
+        let home = surroundings.home();
+        let sandbox = self.sandbox.get()?;
+        let holds = sandbox.holds(roots, home.as_deref(), &surroundings.hidden);
+        holds.then_some(sandbox)
+    }
+
     fn running(&self) -> MutexGuard<'_, Running> {
         lock(&self.running)
     }

@@ -6,11 +6,11 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Take};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, Metadata};
+use cap_std::fs::{Dir, DirEntry, Metadata};
 
 use super::pack::{Pack, Place, image_at};
 use crate::workspace::disk;
@@ -29,14 +29,24 @@ const USED: &str = "used";
 const PROCESSES: usize = 64;
 /// A larger loose object is stored in a file of its own.
 const LOOSE: u64 = 1 << 20;
-/// A larger file is a hard link where the file system has them: it costs nothing, and survives all but being
-/// overwritten in place, which the sandbox prevents.
+/// A larger pack may be a hard link, which costs nothing, and survives all but being overwritten in place.
 pub(crate) const COPIED: u64 = 64 << 20;
+
+/// How backups are made.
+#[derive(Debug, Clone)]
+pub struct Backups {
+    /// The folder that they are in.
+    pub folder: PathBuf,
+    /// Whether the sandbox keeps commands from overwriting large packs, so that links to them are enough.
+    pub links: bool,
+}
 
 /// The backup of one repository.
 #[derive(Debug)]
 pub(crate) struct Backup {
     id: String,
+    /// Whether large packs are links.
+    links: bool,
     dir: Dir,
     lost: Dir,
     /// The files for loose objects, by name. This process adds to the first.
@@ -46,11 +56,17 @@ pub(crate) struct Backup {
 }
 
 impl Backup {
-    /// The backup, in the folder of all, of the repository with these `objects`.
+    /// The backup, among all, of the repository with these `objects`.
     ///
     /// # Errors
     /// The system refuses.
-    pub fn open(backups: &Path, objects: &Path) -> io::Result<Self> {
+    pub fn open(
+        Backups {
+            folder: backups,
+            links,
+        }: &Backups,
+        objects: &Path,
+    ) -> io::Result<Self> {
         let id = address(objects.as_os_str().as_encoded_bytes());
         let folder = backups.join(&id);
         create_private(&folder.join(LOST))?;
@@ -81,6 +97,7 @@ impl Backup {
         }
         Ok(Self {
             id,
+            links: *links,
             dir,
             lost,
             loose,
@@ -109,7 +126,8 @@ impl Backup {
             return Ok(());
         }
         let object = from.open(file)?;
-        let size = object.metadata()?.len();
+        let found = object.metadata()?;
+        let size = found.len();
         if let Some((_, own)) = self.loose.first()
             && size <= LOOSE
             && is_hash(name)
@@ -118,19 +136,25 @@ impl Backup {
             object.take(size).read_to_end(&mut bytes)?;
             return own.write(name, &bytes);
         }
-        let is_there = self.has(name, size)?
-            || (size > COPIED && from.hard_link(file, &self.dir, name).is_ok());
-        if is_there {
+        let links = self.links && size > COPIED && !is_hash(name);
+        let is_safe = |own: &Metadata| own.len() == size && (links || !is_same(own, &found));
+        if self.has(name, is_safe)? || (links && from.hard_link(file, &self.dir, name).is_ok()) {
             return Ok(());
         }
+        if size > COPIED && self.bytes_besides(name)? + size > BYTES {
+            let most = BYTES >> 30;
+            return Err(io::Error::other(format!("it is larger than {most} GiB")));
+        }
+        // The system copies what is a file to it, or shares its blocks.
+        let object = object.into_std();
         disk::copy_with_mode(&self.dir, Path::new(name), &mut &object, 0o400)
     }
 
-    /// Whether a file of this name and size is there; one that was lost is back then.
-    fn has(&self, name: &str, size: u64) -> io::Result<bool> {
+    /// Whether such a file of this name is there; one that was lost is back then.
+    fn has(&self, name: &str, is_such: impl Fn(&Metadata) -> bool) -> io::Result<bool> {
         let is_in = |dir: &Dir| {
-            let found = dir.symlink_metadata(name);
-            found.is_ok_and(|found| found.len() == size)
+            dir.symlink_metadata(name)
+                .is_ok_and(|found| is_such(&found))
         };
         if is_in(&self.dir) {
             return Ok(true);
@@ -142,10 +166,20 @@ impl Backup {
         Ok(is_lost)
     }
 
+    /// The size of all other files.
+    fn bytes_besides(&self, name: &str) -> io::Result<u64> {
+        let size = |entry: io::Result<DirEntry>| {
+            let entry = entry?;
+            let is_other = entry.file_name() != name;
+            Ok(entry.metadata()?.len() * u64::from(is_other))
+        };
+        self.dir.entries()?.map(size).sum()
+    }
+
     /// Stores bytes; returns the name of their image.
     pub fn add_bytes(&self, bytes: &[u8]) -> io::Result<String> {
         let name = format!("file-{}", address(bytes));
-        if !self.has(&name, bytes.len() as u64)? {
+        if !self.has(&name, |own| own.len() == bytes.len() as u64)? {
             disk::write_private(&self.dir, name.as_ref(), bytes)?;
         }
         Ok(self.image(&name))
@@ -183,7 +217,7 @@ impl Backup {
     /// Whether the file that was `found` is the one stored under this name: linking it changed its stamp.
     pub fn is_link(&self, name: &str, found: &Metadata) -> bool {
         let own = self.dir.symlink_metadata(name);
-        cfg!(unix) && own.is_ok_and(|own| identity(&own) == identity(found))
+        own.is_ok_and(|own| is_same(&own, found))
     }
 
     /// Whether the file `other` has the bytes that are stored under this name.
@@ -212,6 +246,11 @@ impl Backup {
         }
         Ok(names)
     }
+}
+
+/// Whether these are one file, as far as the system says.
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    cfg!(unix) && identity(one) == identity(other)
 }
 
 /// Whether this is the name of an object: its hash.
@@ -299,10 +338,17 @@ fn open_in(dir: &Dir, name: &str, size: u64) -> io::Result<Take<File>> {
 mod tests {
     use super::*;
 
+    fn of(folder: &tempfile::TempDir, links: bool) -> Backups {
+        Backups {
+            folder: folder.path().to_owned(),
+            links,
+        }
+    }
+
     #[test]
     fn a_backup_is_removed_when_it_is_old_and_nobody_has_it_open() {
         let backups = tempfile::tempdir().unwrap();
-        let open = |objects: &str| Backup::open(backups.path(), Path::new(objects)).unwrap();
+        let open = |objects: &str| Backup::open(&of(&backups, true), Path::new(objects)).unwrap();
         let one = open("one");
         let folder = backups.path().join(&one.id);
         let used = File::options().write(true).open(folder.join(USED)).unwrap();
@@ -312,5 +358,32 @@ mod tests {
         drop(one);
         drop(open("two"));
         assert!(!folder.exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_a_backup_only_of_a_pack_that_no_command_can_overwrite() {
+        let (backups, objects) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let dir = Dir::open_ambient_dir(objects.path(), ambient_authority()).unwrap();
+        let is_link = |links, name: &str, size| {
+            let pack = File::create(objects.path().join(name)).unwrap();
+            pack.set_len(size).unwrap();
+            let backup = Backup::open(&of(&backups, links), objects.path()).unwrap();
+            backup.add(&dir, name.as_ref(), name)?;
+            Ok::<_, io::Error>(backup.is_link(name, &dir.metadata(name).unwrap()))
+        };
+        let (pack, object) = ("pack-1.pack", "0".repeat(40));
+        for (links, name, size, expected) in [
+            (true, pack, COPIED + 1, true),
+            // It was a link, and stays a copy.
+            (false, pack, COPIED + 1, false),
+            (true, pack, COPIED + 1, false),
+            (true, &object, COPIED + 1, false),
+            (true, "pack-2.pack", BYTES, true),
+        ] {
+            let found = is_link(links, name, size).unwrap();
+            assert_eq!(found, expected, "{links} {name}");
+        }
+        assert!(is_link(false, "pack-2.pack", BYTES).is_err());
     }
 }

@@ -29,6 +29,7 @@ pub use self::protected::Earlier;
 use self::repository::Made;
 pub(super) use self::tracked::is_same_index;
 use self::tracked::{Index, Tracked};
+use crate::changes::backup::Backups;
 use crate::changes::change_set::{ChangeSet, Entry, EntryChange, unread};
 use crate::changes::guard::{is_repository, repositories_in};
 use crate::changes::images::Images;
@@ -55,8 +56,8 @@ pub struct Snapshots {
     roots: Vec<Arc<Root>>,
     hidden: Vec<PathBuf>,
     images: Images,
-    /// The folder of the backups of git's objects.
-    backups: Option<PathBuf>,
+    /// The backups of git's objects.
+    backups: Option<Backups>,
     /// Bytes copied so far.
     copied: AtomicU64,
     seen: Option<Seen>,
@@ -107,7 +108,7 @@ pub struct Coverage {
 }
 
 impl Snapshots {
-    /// Snapshots of `roots` with copies of files in the file `pack`, and those of git's objects in the folder `backups`.
+    /// Snapshots of `roots` with copies of files in the file `pack`, and those of git's objects among the `backups`.
     /// What is `hidden` from commands is left out.
     ///
     /// # Errors
@@ -115,7 +116,7 @@ impl Snapshots {
     pub fn new(
         roots: Vec<Arc<Root>>,
         pack: &Path,
-        backups: Option<PathBuf>,
+        backups: Option<Backups>,
         hidden: &[PathBuf],
     ) -> io::Result<Self> {
         Ok(Self::with(roots, Images::pack(pack)?, backups, hidden))
@@ -130,7 +131,7 @@ impl Snapshots {
     fn with(
         roots: Vec<Arc<Root>>,
         images: Images,
-        backups: Option<PathBuf>,
+        backups: Option<Backups>,
         hidden: &[PathBuf],
     ) -> Self {
         let hidden = hidden
@@ -184,7 +185,7 @@ impl Snapshots {
         let look = Look {
             before: &before,
             images: &self.images,
-            backups: self.backups.as_deref(),
+            backups: self.backups.as_ref(),
             begun: SystemTime::now(),
             hidden: &self.hidden,
             copied: &self.copied,
@@ -286,7 +287,7 @@ impl Snapshots {
 struct Look<'a> {
     before: &'a Seen,
     images: &'a Images,
-    backups: Option<&'a Path>,
+    backups: Option<&'a Backups>,
     begun: SystemTime,
     hidden: &'a [PathBuf],
     copied: &'a AtomicU64,

@@ -13,8 +13,9 @@ use std::time::SystemTime;
 
 use self::git::GitRuns;
 pub(super) use self::guarded::Guarded;
-use super::sandbox::Interrupted;
+use super::sandbox::{Interrupted, Sandbox};
 use super::{Shared, Shell, TICK};
+use crate::changes::backup::Backups;
 use crate::changes::change_set::{Entry, EntryChange};
 use crate::changes::guard::with_repositories;
 use crate::changes::snapshot::{Coverage, Snapshots};
@@ -147,6 +148,8 @@ impl Shell {
 
     /// How much of the next command's changes undo covers.
     pub(crate) async fn reach(&self, workspace: &Workspace) -> Reach {
+        // The first look goes by what the sandbox protects.
+        self.holds(workspace).await;
         self.blocking(workspace, Shared::reach).await
     }
 
@@ -441,9 +444,10 @@ impl Shared {
                 let mut hidden = self.surroundings.hidden.clone();
                 hidden.push(scratch.folder());
                 let roots = with_repositories(workspace.roots());
+                let links = self.holding(workspace).is_some_and(Sandbox::pins);
                 none.insert(Watched::new(
                     workspace,
-                    Snapshots::new(roots, &scratch.images(), self.backups(), &hidden)?,
+                    Snapshots::new(roots, &scratch.images(), self.backups(links), &hidden)?,
                     GitRuns::of(&scratch),
                 ))
             }
@@ -451,10 +455,11 @@ impl Shared {
         Ok(work(watched))
     }
 
-    /// The folder of the backups of git's objects, if anything is stored.
-    fn backups(&self) -> Option<PathBuf> {
+    /// The backups of git's objects, if anything is stored.
+    fn backups(&self, links: bool) -> Option<Backups> {
         let state = self.surroundings.state.as_deref()?;
-        Some(images::backups(&images::folder(state)))
+        let folder = images::backups(&images::folder(state));
+        Some(Backups { folder, links })
     }
 
     /// The packs that the sandbox has to protect, as of the last look. Blocks.

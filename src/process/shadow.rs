@@ -57,6 +57,7 @@ impl Shell {
         workspace: &Workspace,
         cancel: &CancellationToken,
     ) -> Result<Shadow, ToolError> {
+        self.holds(workspace).await;
         let unsaved = workspace.unsaved_texts().await;
         let (shared, workspace, cancel) = (Arc::clone(&self.0), workspace.clone(), cancel.clone());
         let made = blocking(move || shared.shadow(&workspace, &unsaved, &cancel)).await;

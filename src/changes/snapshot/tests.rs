@@ -15,6 +15,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use super::*;
+use crate::changes::backup::Backups;
 use crate::changes::guard::git_state;
 use crate::changes::revert::{Reason, Reverted, revert};
 use crate::workspace::written::Texts;
@@ -85,6 +86,13 @@ fn shell(folder: &Path, line: &str) -> Command {
     command
 }
 
+fn backups(folder: &tempfile::TempDir) -> Backups {
+    Backups {
+        folder: folder.path().join("objects"),
+        links: false,
+    }
+}
+
 impl Scene {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -101,7 +109,7 @@ impl Scene {
         let snapshots = Snapshots::new(
             vec![opened],
             &folder.path().join("images"),
-            Some(folder.path().join("objects")),
+            Some(backups(&folder)),
             &[],
         )
         .unwrap();
@@ -221,13 +229,7 @@ fn changes_of_an_interrupted_command_are_found_by_the_manifest() {
     // After a kill, no other process has them open.
     let left = scene.folder.path().join("left");
     fs::copy(scene.folder.path().join("images"), &left).unwrap();
-    let mut later = Snapshots::new(
-        vec![root],
-        &left,
-        Some(scene.folder.path().join("objects")),
-        &[],
-    )
-    .unwrap();
+    let mut later = Snapshots::new(vec![root], &left, Some(backups(&scene.folder)), &[]).unwrap();
     later.load(&manifest, began).unwrap();
     let changes = later.look();
     later

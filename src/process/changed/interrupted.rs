@@ -20,7 +20,8 @@ impl Shared {
         let mut snapshots = Snapshots::new(
             roots.clone(),
             &left.images(),
-            self.backups(),
+            // Nothing runs; before a command does, links become copies.
+            self.backups(true),
             &self.surroundings.hidden,
         )
         .ok()?;

@@ -287,6 +287,52 @@ fn undo_gives_back_a_repository_that_a_command_destroyed() {
     );
 }
 
+/// A repository with a pack and a loose object that are not worth copying where no command can overwrite them.
+fn fill_large(folder: &Path) {
+    let line = "git init -q; git config core.compression 0; truncate -s 65M x; git add x; git commit -qm one; git gc -q; \
+        echo x >> x; git add x; git rm -qf x; git commit -qm two; \
+        test $(find .git/objects -size +64M | wc -l) = 2";
+    shell(folder, line);
+}
+
+#[test]
+fn undo_gives_back_large_packs_and_objects_that_a_command_overwrote() {
+    for level in LEVELS {
+        let line = "for it in $(find .git/objects -size +64M); do chmod u+w $it; \
+            printf lost | dd of=$it bs=1 seek=1000 conv=notrunc; done";
+        let stage = Stage::new(level, &[run(line)]);
+        let root = stage.world.path();
+        fill_large(&root);
+        let before = told(&root);
+        let mut client = stage.client();
+        let session = super::odd::turn_in(&mut client, &root);
+        assert_ne!(told(&root), before, "{level:?}: {:?}", stage.told());
+        let answer = super::odd::review(&mut client, &session, "undo");
+        assert_eq!(told(&root), before, "{level:?}: {answer}");
+    }
+}
+
+#[test]
+fn commands_require_approval_where_a_pack_is_too_large_for_a_backup() {
+    for level in [Level::Best, Level::Landlock] {
+        let stage = Stage::new(level, &[run("echo x > x")]);
+        let root = stage.world.path();
+        fill(&root);
+        let pack = std::fs::File::create(root.join(".git/objects/pack/pack-1.pack")).unwrap();
+        pack.set_len(5 << 30).unwrap();
+        let mut client = stage.client();
+        let session = super::changes::automatic(&mut client, &stage);
+        let prompt = client.prompt(&session, "go");
+        let first = client.find(|message| {
+            message["method"] == "session/request_permission" || message["id"] == prompt
+        });
+        let is_asked = first.to_string().contains("larger than 4 GiB");
+        assert_eq!(is_asked, level == Level::Landlock, "{level:?}: {first}");
+        client.seen.push_front(first);
+        assert_eq!(finish_prompt(&mut client, prompt), "end_turn");
+    }
+}
+
 #[test]
 fn commands_can_commit_in_a_submodule() {
     for level in [Level::Best, Level::Landlock] {
