@@ -256,6 +256,8 @@ pub enum ModelEvent {
     Reasoning(String),
     /// The text so far was reasoning: its end arrived, and its beginning never did.
     TextWasReasoning,
+    /// The text from here on is a message of somebody else that the model made up: nothing in it is a call.
+    TextIsForeign,
     /// Reasoning to replay.
     ReasoningItem(ReasoningItem),
     /// Words of a refusal.

@@ -182,6 +182,9 @@ impl<'a> Listener<'a> {
             let held = self.text_calls.release_beside_calls(&is_quoted);
             self.say(held).await;
         }
+        if event == ModelEvent::TextIsForeign {
+            self.text_calls.note_foreign();
+        }
         if let ModelEvent::Refusal(_) = event {
             let held = self.text_calls.release();
             self.say(held).await;
@@ -231,6 +234,7 @@ impl<'a> Listener<'a> {
             }
             ModelEvent::Text(_)
             | ModelEvent::TextWasReasoning
+            | ModelEvent::TextIsForeign
             | ModelEvent::ReasoningItem(_)
             | ModelEvent::Usage(_)
             | ModelEvent::Finish(_) => {}

@@ -35,6 +35,8 @@ const EXAMPLE: &str = "it is surrounded by other text and may be an example";
 const UNREADABLE: &str = "it cannot be read";
 /// Why a call with more of the answer after it is not run.
 const FOLLOWED: &str = "other text follows it";
+/// Why a call that changes something is not run without its own first argument.
+const TEMPLATE: &str = "it only says what belongs in the place of an argument";
 /// Why a call that changes something is not run with truncated arguments.
 const INCOMPLETE: &str = "it is not complete";
 
@@ -84,6 +86,8 @@ pub(crate) struct TextCalls<C> {
     search: Search,
     /// Whether no call can follow any more.
     is_over: bool,
+    /// Whether the answer is a message that the model made up for somebody else.
+    is_foreign: bool,
 }
 
 impl<C: Catalog> TextCalls<C> {
@@ -95,6 +99,7 @@ impl<C: Catalog> TextCalls<C> {
             shown: 0,
             search: Search::default(),
             is_over,
+            is_foreign: false,
         }
     }
 
@@ -107,6 +112,11 @@ impl<C: Catalog> TextCalls<C> {
         self.search.advance(&self.text, &self.tools);
         let until = self.search.begun.unwrap_or(self.text.len());
         self.show(until)
+    }
+
+    /// Nothing in the text is a call.
+    pub(crate) fn note_foreign(&mut self) {
+        self.is_foreign = true;
     }
 
     /// The arguments of a native call that came as text in one of the forms of a call, where they are all of `raw`.
@@ -172,6 +182,9 @@ impl<C: Catalog> TextCalls<C> {
     pub(crate) fn settle(&mut self, is_quoted: IsQuoted<'_>) -> Held {
         if self.is_over {
             return Held::Text(String::new());
+        }
+        if self.is_foreign {
+            return Held::Text(self.release());
         }
         let (before, tail) = self.held();
         let begun = before.len();
@@ -282,19 +295,61 @@ impl<C: Catalog> TextCalls<C> {
             // JSON that names something else is just JSON.
             return (is_known || !is_plain(tail)).then_some(Err(why));
         }
-        if calls
+        let mut changing = calls
             .iter()
-            .any(|call| call.is_completed && !self.tools.only_reads(&call.name))
-        {
-            return Some(Err(INCOMPLETE.to_owned()));
+            .filter(|call| !self.tools.only_reads(&call.name));
+        let doubt = changing.find_map(|call| match call {
+            call if call.is_completed => Some(INCOMPLETE),
+            call => self.is_template(call).then_some(TEMPLATE),
+        });
+        if let Some(why) = doubt {
+            return Some(Err(why.to_owned()));
         }
         let json = |call: TextCall| (call.name, Value::Object(call.arguments).to_string());
         Some(Ok(Written {
             words: words.trim_end().to_owned(),
             calls: calls.into_iter().map(json).collect(),
             text: tail.to_owned(),
-            is_beside_prose: !prose.trim().is_empty() || whole_fence(tail).is_some_and(is_example),
+            is_beside_prose: !prose.trim().is_empty() || self.is_shown(),
         }))
+    }
+
+    /// Whether the value of a call's first argument only says what belongs there: `<path>`, `{{command}}`, `$FILE`,
+    /// `src/<name>.py`, or the name of the argument or of its type.
+    fn is_template(&self, call: &TextCall) -> bool {
+        let schema = self.tools.parameters(&call.name).unwrap_or_default();
+        let Some(key) = schema["required"][0].as_str() else {
+            return false;
+        };
+        let values = &call.arguments;
+        let value = values.get(key).or_else(|| values.values().next());
+        let value = value.and_then(Value::as_str).unwrap_or_default().trim();
+        let is_name = |text: &str| {
+            let mut characters = text.trim().chars();
+            !text.is_empty() && characters.all(|c| c.is_alphanumeric() || " _-".contains(c))
+        };
+        let inside = value.trim_matches(|c: char| "<>‹›{}[]$".contains(c));
+        let is_framed = inside.len() < value.len() && is_name(inside);
+        let has_gap = || {
+            let gap = value.split_once('<').and_then(|it| it.1.split_once('>'));
+            gap.is_some_and(|(name, _)| is_name(name)) && !value.contains(char::is_whitespace)
+        };
+        let upper = key.to_uppercase();
+        is_framed
+            || has_gap()
+            || value.eq_ignore_ascii_case(key)
+            || value
+                .strip_suffix(&upper)
+                .is_some_and(|it| it.ends_with('_'))
+            || lists(json::TYPES, value)
+    }
+
+    /// Whether the form of the whole answer shows a call rather than makes it: a fence or a block of code.
+    fn is_shown(&self) -> bool {
+        let text = self.text.trim_start_matches('\n');
+        whole_fence(text).is_some_and(is_example)
+            || text.starts_with('\t')
+            || text.starts_with("    ")
     }
 
     /// Why text that did not become a call was still meant as one, if it was.
@@ -351,9 +406,9 @@ impl<C: Catalog> TextCalls<C> {
             if is_broken {
                 return (!calls.iter().any(is_quoted)).then(|| UNREADABLE.to_owned());
             }
-            // An answer that begins with a call and continues on the next line may describe a made-up result.
+            // An answer that begins with a call and continues right behind it may describe a made-up result.
             let begins = |c: char| c.is_alphabetic() && !c.is_lowercase();
-            let is_next = call.ends_with('\n') && rest.starts_with(begins);
+            let is_next = !call.ends_with(' ') && rest.starts_with(begins);
             let goes_on = before.trim().is_empty() && is_next;
             let goes_on = goes_on || rest.starts_with(react::OBSERVATION);
             return (goes_on && is_meant(&calls)).then(|| FOLLOWED.to_owned());

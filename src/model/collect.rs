@@ -110,7 +110,7 @@ impl<'a> Collector<'a> {
             ModelEvent::CallEnd { slot } => return self.complete(*slot),
             ModelEvent::Usage(usage) => self.usage = Some(*usage),
             ModelEvent::Finish(finish) => self.finish = Some(finish.clone()),
-            ModelEvent::Retry { .. } | ModelEvent::Notice(_) => {}
+            ModelEvent::TextIsForeign | ModelEvent::Retry { .. } | ModelEvent::Notice(_) => {}
         }
         None
     }

@@ -54,11 +54,19 @@ pub(super) struct Thoughts {
     has_ended: bool,
     /// The answer has several messages, each with a header.
     has_headers: bool,
+    speaker: Speaker,
     /// What ends the part that the answer began with.
     open: Option<String>,
     released: Released,
     /// The length at which the held text is examined again.
     next: usize,
+}
+
+/// Whose message the headers at the beginning say that the answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Speaker {
+    Model,
+    Other,
 }
 
 /// How much text is examined at once, in bytes.
@@ -109,6 +117,7 @@ impl Thoughts {
             has_ended: false,
             begun: Begun::Over,
             has_headers: false,
+            speaker: Speaker::Model,
             open: None,
             released,
             next: 0,
@@ -299,10 +308,19 @@ impl Thoughts {
         if let Some(rest) = header {
             self.any = true;
             self.open = marks::part(text).map(|(end, _)| end);
+            if marks::opens_foreign(text) {
+                self.speaker = Speaker::Other;
+            } else if marks::names_assistant(text.split_at(text.len() - rest.len()).0) {
+                self.speaker = Speaker::Model;
+            }
             self.held = rest.to_owned();
             return true;
         }
         self.state = State::Answering;
+        if self.speaker == Speaker::Other {
+            self.speaker = Speaker::Model;
+            out.push(ModelEvent::TextIsForeign);
+        }
         if self.any && !self.has_headers {
             self.held = self.held.trim_start().to_owned();
         }

@@ -45,6 +45,7 @@ fn quotations_and_explanations_never_run() {
         generated::quotations(),
         generated::explanations(),
         generated::decoded(),
+        generated::shown(),
         edges::own_words(),
         edges::data(),
     ]

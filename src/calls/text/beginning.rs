@@ -30,7 +30,7 @@ pub(super) fn may_be_whole(text: &str) -> bool {
             let begun = rest.to_lowercase();
             return !rest.contains('\n') && LANGUAGES.iter().any(|it| may_begin(&begun, it));
         };
-        return !is_example((language, code));
+        return may_be_mark(code) || may_be_patch(code) || !is_example((language, code));
     }
     let listed = text.strip_prefix(FUNCTOOLS).unwrap_or(text);
     "```".starts_with(text)
@@ -42,10 +42,9 @@ pub(super) fn may_be_whole(text: &str) -> bool {
         || may_be_mark(text) && text.starts_with(char::is_alphabetic)
 }
 
-/// Whether a fence may only illustrate a call: it contains no JSON, no patch and no family's mark.
+/// Whether a fence may only illustrate a call: it contains no JSON, which has no marks of its own.
 pub(super) fn is_example((language, code): (&str, &str)) -> bool {
-    let code = code.trim_start();
-    language != "tool_code" && !may_be_json(code) && !may_be_mark(code) && !may_be_patch(code)
+    language != "tool_code" && !may_be_json(code.trim_start())
 }
 
 /// The language and the code so far of a fence at the beginning of a text, if its language may contain a call.

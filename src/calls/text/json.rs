@@ -153,6 +153,8 @@ pub(super) fn of_json(value: &Value) -> Option<Vec<TextCall>> {
                 let is_known = |name: &String| name == "function" || lists(REST, name);
                 return fields.keys().all(is_known).then(|| of_json(inner))?;
             }
+            let kind = fields.get("type").and_then(Value::as_str);
+            kind.is_none_or(marks::is_kind_of_call).then_some(())?;
             let keys = fields.keys().filter(|key| !lists(REST, key));
             let (arguments, names): (Vec<_>, Vec<_>) = keys.partition(|it| tells(it, &[ARGUMENTS]));
             let ([arguments], [name]) = (&*arguments, &*names) else {

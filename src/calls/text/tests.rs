@@ -49,17 +49,23 @@ fn is_text(text: &str, told: bool) {
 }
 
 #[test]
-fn a_fence_without_the_mark_of_a_family_may_be_an_example() {
+fn a_fence_or_block_of_code_with_anything_but_json_may_be_an_example() {
     for (code, may_be_example) in [
         ("<read_file>\n<path>a.py</path>\n</read_file>", true),
         ("read_file(path=\"a.py\")", true),
         (CALL, false),
-        (&format!("<tool_call>{CALL}</tool_call>"), false),
+        (&format!("<tool_call>{CALL}</tool_call>"), true),
     ] {
         let Held::Calls(written) = run(&format!("```\n{code}\n```")).1 else {
             panic!("{code}")
         };
         assert_eq!(written.is_beside_prose, may_be_example, "{code}");
+    }
+    for indent in ["    ", "\t"] {
+        let Held::Calls(written) = run(&format!("{indent}<tool_call>{CALL}</tool_call>")).1 else {
+            panic!("{indent:?}")
+        };
+        assert!(written.is_beside_prose, "{indent:?}");
     }
 }
 

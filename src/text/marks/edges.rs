@@ -156,6 +156,27 @@ pub(crate) fn begins_foreign(text: &str) -> Option<bool> {
     }
 }
 
+/// Whether a text begins with the mark of somebody else's message, by its name or the sender behind it, or of what a call
+/// gave: `<|user|>`, `<seed:bos>tool`, `[TOOL_RESULTS]`.
+pub(crate) fn opens_foreign(text: &str) -> bool {
+    let name = text.strip_prefix(['<', '[']).unwrap_or_default();
+    let has_bar = name.starts_with(is_bar);
+    let (name, rest) = split_name(name.trim_start_matches(is_bar));
+    let rest = rest.trim_start_matches(is_bar).strip_prefix(['>', ']']);
+    let is_sent = |rest: &str| {
+        let word = rest.trim_start().split(|c| !is_of_name(c)).next();
+        word.is_some_and(|word| SENDERS[2..].iter().any(|it| it.eq_ignore_ascii_case(word)))
+    };
+    let is_named = names::is_of_other(name) || has_bar && name.eq_ignore_ascii_case(SENDERS[5]);
+    rest.is_some_and(|rest| is_named || token(text).is_some() && is_sent(rest))
+}
+
+/// Whether marks say that the model speaks.
+pub(crate) fn names_assistant(marks: &str) -> bool {
+    let marks = marks.to_lowercase();
+    SENDERS[..2].iter().any(|it| marks.contains(it))
+}
+
 /// Whether a text begins with the mark of a call or of a message.
 pub(crate) fn begins_another(text: &str) -> bool {
     begins_call(text) || token(text).is_some_and(|(name, _)| names::is_message(name))

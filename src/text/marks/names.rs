@@ -10,6 +10,9 @@ const MORE: &str = "code use request invocation section begin start prefix tag";
 /// The words of names that end calls, and a slash, or stand around their results.
 const ENDINGS: &str = "end suffix / response results result output";
 
+/// The words for the others in a conversation, and for what they tell the model.
+const OTHERS: &str = "user system developer human observation";
+
 /// What the names of marks around thoughts have in them.
 pub(crate) const THOUGHTS: &str = "think thought reasoning scratchpad reflect monologue analysis";
 /// The words of the names of elements around an answer.
@@ -121,6 +124,19 @@ pub(super) fn may_be_first(word: &str) -> bool {
 /// Whether a name is one of the words that stand for a call.
 pub(super) fn is_head(name: &str) -> bool {
     lists(HEADS, &name.to_lowercase())
+}
+
+/// Whether a name is one of a mark that begins a message of somebody else, or what a call gave.
+pub(super) fn is_of_other(name: &str) -> bool {
+    let words: Vec<String> = split(name).collect();
+    let any = |list| words.iter().any(|word| lists(list, word));
+    let is_result = any(HEADS) && any(ENDINGS) && !any(ENDS);
+    !name.starts_with('/') && (any(OTHERS) || is_result)
+}
+
+/// Whether the type of a record says that it is a call.
+pub(crate) fn is_kind_of_call(kind: &str) -> bool {
+    is_head(kind) || is_name(kind, false)
 }
 
 /// Whether a word is a name of a mark around calls.

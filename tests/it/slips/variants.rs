@@ -747,21 +747,18 @@ pub fn patches() -> Vec<Value> {
             "turns": [{ "prompt": "Do it.", "script": [{ "calls": read }, { "calls": calls }] }], "expect": { "files": files, "ran": [2, 2] },
         }));
     }
-    // The answer alone; beside prose it may be an example, and a quoted one never runs.
+    // The answer alone; a fence shows it, and beside prose it may be an example.
     for (id, said, ran) in [
-        ("answer", patch.clone(), [1, 1]),
-        ("answer-fenced", format!("```diff\n{patch}\n```"), [1, 1]),
-        ("answer-plain-fence", format!("```\n{patch}\n```"), [1, 1]),
-        (
-            "answer-stars",
-            patch.replace(" Patch", " Patch ***"),
-            [1, 1],
-        ),
+        ("answer", patch.clone(), 1),
+        ("answer-fenced", format!("```diff\n{patch}\n```"), 0),
+        ("answer-plain-fence", format!("```\n{patch}\n```"), 0),
+        ("answer-stars", patch.replace(" Patch", " Patch ***"), 1),
     ] {
+        let text = if ran == 1 { FIXED } else { APP };
         cases.push(json!({
             "id": format!("spell-patches/{id}"), "category": "spell-patches", "workspace": { "src/app.py": APP },
             "turns": [{ "prompt": "Fix it.", "script": [{ "say": said }] }],
-            "expect": { "ran": ran, "files": { "src/app.py": FIXED } },
+            "expect": { "ran": [ran, ran], "files": { "src/app.py": text } },
         }));
     }
     for (id, prompt, said) in [
