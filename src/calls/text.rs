@@ -36,7 +36,7 @@ const UNREADABLE: &str = "it cannot be read";
 /// Why a call with more of the answer after it is not run.
 const FOLLOWED: &str = "other text follows it";
 /// Why a call that changes something is not run without its own first argument.
-const TEMPLATE: &str = "it only says what belongs in the place of an argument";
+const TEMPLATE: &str = "an argument is only a placeholder";
 /// Why a call that changes something is not run with truncated arguments.
 const INCOMPLETE: &str = "it is not complete";
 

@@ -11,8 +11,7 @@ mod released;
 use self::released::{FENCE, Released, stray};
 use super::ModelEvent;
 use super::batch::Batch;
-use crate::text::Fences;
-use crate::text::marks::{self, Kind};
+use crate::text::marks::{self, Kind, Speaker};
 
 /// Headers before the answer proper, which carry no content.
 fn headers() -> impl Iterator<Item = &'static str> {
@@ -62,13 +61,6 @@ pub(super) struct Thoughts {
     next: usize,
 }
 
-/// Whose message the headers at the beginning say that the answer is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Speaker {
-    Model,
-    Other,
-}
-
 /// How much text is examined at once, in bytes.
 const PIECE: usize = 256;
 /// Up to this length, held text is examined again with every token.
@@ -101,14 +93,6 @@ enum State {
 
 impl Thoughts {
     pub fn new() -> Self {
-        let released = Released {
-            last: '\n',
-            last_letter: '\n',
-            line: String::new(),
-            fences: Fences::default(),
-            is_about_marks: false,
-            is_addressed: false,
-        };
         Self {
             state: State::Beginning,
             held: String::new(),
@@ -119,7 +103,7 @@ impl Thoughts {
             has_headers: false,
             speaker: Speaker::Model,
             open: None,
-            released,
+            released: Released::new(),
             next: 0,
         }
     }
@@ -308,11 +292,7 @@ impl Thoughts {
         if let Some(rest) = header {
             self.any = true;
             self.open = marks::part(text).map(|(end, _)| end);
-            if marks::opens_foreign(text) {
-                self.speaker = Speaker::Other;
-            } else if marks::names_assistant(text.split_at(text.len() - rest.len()).0) {
-                self.speaker = Speaker::Model;
-            }
+            self.speaker = marks::speaker_of_header(text, rest).unwrap_or(self.speaker);
             self.held = rest.to_owned();
             return true;
         }

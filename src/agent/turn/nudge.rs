@@ -204,14 +204,19 @@ impl Reason {
 impl State {
     /// Whether the model ended with a question: then it waits for the answer.
     pub fn asks_the_person(&self) -> bool {
-        let answer = said(self.answer.as_deref()).trim_end();
-        answer.ends_with(['?', '？'])
+        self.ends_with(&["?", "？"])
     }
 
     /// Whether the answer trails off: what it leads up to, in any language, did not come.
     fn trails_off(&self) -> bool {
+        self.ends_with(&[":", "：", "…", "..."])
+    }
+
+    /// Whether the answer ends with one of these signs, bold or not.
+    fn ends_with(&self, signs: &[&str]) -> bool {
         let answer = said(self.answer.as_deref()).trim_end();
-        answer.ends_with([':', '：', '…']) || answer.ends_with("...")
+        let answer = answer.trim_end_matches(['*', '_']);
+        signs.iter().any(|sign| answer.ends_with(sign))
     }
 
     /// Asks the model to continue if its answer is not final; returns whether it did.

@@ -20,6 +20,18 @@ pub(super) struct Released {
 }
 
 impl Released {
+    /// Nothing was released.
+    pub fn new() -> Self {
+        Self {
+            last: '\n',
+            last_letter: '\n',
+            line: String::new(),
+            fences: Fences::default(),
+            is_about_marks: false,
+            is_addressed: false,
+        }
+    }
+
     /// The last character of the answer with this text appended.
     pub fn last_of(&self, text: &str) -> char {
         text.chars().next_back().unwrap_or(self.last)

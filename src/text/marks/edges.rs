@@ -156,25 +156,35 @@ pub(crate) fn begins_foreign(text: &str) -> Option<bool> {
     }
 }
 
+/// Whose message an answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speaker {
+    Model,
+    Other,
+}
+
+/// Who speaks after the header between `text` and `rest`, if it says so.
+pub(crate) fn speaker_of_header(text: &str, rest: &str) -> Option<Speaker> {
+    let header = text.split_at(text.len() - rest.len()).0.to_lowercase();
+    let is_own = SENDERS[..2].iter().any(|it| header.contains(it));
+    let other = opens_foreign(text).then_some(Speaker::Other);
+    other.or(is_own.then_some(Speaker::Model))
+}
+
 /// Whether a text begins with the mark of somebody else's message, by its name or the sender behind it, or of what a call
 /// gave: `<|user|>`, `<seed:bos>tool`, `[TOOL_RESULTS]`.
-pub(crate) fn opens_foreign(text: &str) -> bool {
+fn opens_foreign(text: &str) -> bool {
     let name = text.strip_prefix(['<', '[']).unwrap_or_default();
     let has_bar = name.starts_with(is_bar);
     let (name, rest) = split_name(name.trim_start_matches(is_bar));
     let rest = rest.trim_start_matches(is_bar).strip_prefix(['>', ']']);
+    let is_other = |word: &str| SENDERS[2..].iter().any(|it| it.eq_ignore_ascii_case(word));
     let is_sent = |rest: &str| {
         let word = rest.trim_start().split(|c| !is_of_name(c)).next();
-        word.is_some_and(|word| SENDERS[2..].iter().any(|it| it.eq_ignore_ascii_case(word)))
+        token(text).is_some() && word.is_some_and(is_other)
     };
-    let is_named = names::is_of_other(name) || has_bar && name.eq_ignore_ascii_case(SENDERS[5]);
-    rest.is_some_and(|rest| is_named || token(text).is_some() && is_sent(rest))
-}
-
-/// Whether marks say that the model speaks.
-pub(crate) fn names_assistant(marks: &str) -> bool {
-    let marks = marks.to_lowercase();
-    SENDERS[..2].iter().any(|it| marks.contains(it))
+    let is_named = names::is_of_other(name) || has_bar && is_other(name);
+    rest.is_some_and(|rest| is_named || is_sent(rest))
 }
 
 /// Whether a text begins with the mark of a call or of a message.
