@@ -431,6 +431,13 @@ async function recall() {
   await box.press("ArrowDown");
   await box.press("ArrowDown");
   await shows("");
+  await box.press("ArrowUp");
+  const prompt = bench.chat.locator(".user", { hasText: "Count for ever." });
+  await prompt.hover();
+  await prompt.getByRole("button", { name: /^Edit/ }).click();
+  await shows("Count for ever.");
+  await box.press("Escape");
+  await shows("");
   await box.fill("A new thought.");
   await bench.command("tandem: Open Chat"); // by then, the draft is saved
   await box.press("Home");

@@ -71,13 +71,20 @@ export class Composer {
     focus(this.input);
   }
 
+  /** The draft, also while an earlier prompt is shown in its place. */
   get text(): string {
-    return this.input.value;
+    return this.isRecalled ? this.kept : this.input.value;
+  }
+
+  /** An earlier prompt is shown, which is no draft until it is edited. */
+  private get isRecalled(): boolean {
+    return this.recalled > 0 && this.input.value === this.prompts().at(-this.recalled);
   }
 
   /** The draft of another conversation, or this one's, changed when it was as in `was`: what was typed since stays, and so does the cursor. */
   show(text: string, was = this.text): void {
-    const { value, selectionStart, selectionEnd } = this.input;
+    const { text: value } = this;
+    const { selectionStart, selectionEnd } = this.input;
     const added = text.startsWith(was) ? text.slice(was.length).trimStart() : text;
     this.recalled = 0;
     this.input.value = value === was ? text : [value, added].filter(Boolean).join("\n\n");
@@ -225,12 +232,11 @@ export class Composer {
     }
   }
 
-  /** Shows an earlier prompt, which is no draft until it is edited, or the draft again; `false` if the key should move the cursor. */
+  /** Shows an earlier prompt or the draft again; `false` if the key should move the cursor. */
   private recall(step: 1 | -1): boolean {
     const { input } = this;
     const prompts = this.prompts();
-    const isUntouched =
-      this.recalled > 0 ? input.value === prompts[prompts.length - this.recalled] : step === 1 && input.selectionEnd === 0;
+    const isUntouched = this.recalled > 0 ? this.isRecalled : step === 1 && input.selectionEnd === 0;
     const next = this.recalled + step;
     if (!isUntouched || next < 0 || next > prompts.length) {
       return false;

@@ -41,7 +41,8 @@ end
 function M.wrap(text, room, most)
   local rows = {} ---@type string[]
   while #rows + 1 < most and vim.fn.strdisplaywidth(text) > room do
-    rows[#rows + 1] = start(text, room)
+    local row = start(text, room)
+    rows[#rows + 1] = row ~= '' and row or vim.fn.strcharpart(text, 0, 1) -- else it would never end
     text = text:sub(#rows[#rows] + 1)
   end
   rows[#rows + 1] = M.cut(text, room)

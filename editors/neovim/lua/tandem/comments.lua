@@ -10,7 +10,6 @@ local api = vim.api
 local space = api.nvim_create_namespace('tandem.comments')
 local M = {}
 
-
 ---@class tandem.Comment
 ---@field bufnr integer
 ---@field mark integer extmark over its lines

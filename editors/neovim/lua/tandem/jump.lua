@@ -33,11 +33,13 @@ function M.edit(path)
     api.nvim_set_current_win(code_window())
   end
   local buf = api.nvim_get_current_buf()
-  if vim.fs.normalize(api.nvim_buf_get_name(buf)) == vim.fs.normalize(path) then
+  local name = api.nvim_buf_get_name(buf)
+  if vim.fs.normalize(name) == vim.fs.normalize(path) then
     return true
   end
   local stays = vim.bo[buf].modified and not vim.o.hidden and #vim.fn.win_findbuf(buf) == 1
-  return (pcall(vim.cmd[stays and 'split' or 'edit'], vim.fn.fnameescape(path)))
+  local is_open = pcall(vim.cmd[stays and 'split' or 'edit'], vim.fn.fnameescape(path))
+  return is_open or api.nvim_buf_get_name(0) ~= name -- the question is an error, even if its answer opens the file
 end
 
 --- Opens a place where code is shown, and goes there.

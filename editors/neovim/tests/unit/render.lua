@@ -86,6 +86,10 @@ return function(t)
     t.equal(render.tool(call).lines, vim.iter({ call.title .. '  +1 −1', vim.list_slice(file(''), 2) }):flatten():totable())
   end)
 
+  t.test('a text is wrapped even in a window that is narrower than a character', function()
+    t.equal(table.concat(require('tandem.cells').wrap('中文', 0, math.huge)), '中文')
+  end)
+
   t.test('a diff is shown while it is asked for, else it folds', function()
     local call = { toolCallId = '1', title = 'Edit a', content = { { type = 'diff', path = '/a', newText = 'x\n' } } }
     for _, status in ipairs({ 'pending', 'in_progress', 'completed', 'failed' }) do
