@@ -29,7 +29,7 @@ pub struct StateFolder(std::sync::Arc<Root>);
 
 /// What can be undone stays stored this long.
 pub const AGE: Duration = Duration::from_hours(30 * 24);
-/// The oldest of it goes sooner where it has more bytes than this, if it is not [`FRESH`].
+/// The oldest of it goes sooner where it has more bytes than this, if it is older than a day.
 pub const BYTES: u64 = 4 << 30;
 /// What is not older than this stays, however much it is: somebody is working with it.
 const FRESH: Duration = Duration::from_hours(24);
