@@ -9,6 +9,7 @@ use std::io::{self, Read, Take};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use cap_fs_ext::MetadataExt as _;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirEntry, Metadata};
 
@@ -166,12 +167,14 @@ impl Backup {
         Ok(is_lost)
     }
 
-    /// The size of all other files.
+    /// The size of all other files that are no links, which take no room.
     fn bytes_besides(&self, name: &str) -> io::Result<u64> {
         let size = |entry: io::Result<DirEntry>| {
             let entry = entry?;
-            let is_other = entry.file_name() != name;
-            Ok(entry.metadata()?.len() * u64::from(is_other))
+            let found = entry.metadata()?;
+            let is_link = cfg!(unix) && found.nlink() > 1;
+            let is_counted = entry.file_name() != name && !is_link;
+            Ok(found.len() * u64::from(is_counted))
         };
         self.dir.entries()?.map(size).sum()
     }
@@ -197,6 +200,18 @@ impl Backup {
         [&self.dir, &self.lost]
             .into_iter()
             .find_map(|dir| Some(dir.symlink_metadata(name).ok()?.len()))
+    }
+
+    /// Moves aside what is gone from the repository, so that it takes no room.
+    pub fn lose_all(&self, is_gone: impl Fn(&str) -> bool) -> io::Result<()> {
+        for entry in self.dir.entries()? {
+            if let Ok(name) = entry?.file_name().into_string()
+                && is_gone(&name)
+            {
+                self.lose(&name);
+            }
+        }
+        Ok(())
     }
 
     /// Moves aside a file that the repository no longer has.

@@ -74,6 +74,10 @@ fn a_text_call_at_the_end_is_a_call() {
     is_call(CALL, "");
     is_call(&format!("```json\n{CALL}\n```"), "");
     is_call(&format!("[{CALL}]"), "");
+    for kind in ["tool_use", "functionCall", "tool-call", "custom_tool_call"] {
+        let typed = format!("{{\"type\": \"{kind}\", ");
+        is_call(&CALL.replacen('{', &typed, 1), "");
+    }
     is_call("```tool_code\nprint(read_file(path=\"a.py\"))\n```", "");
     is_call("[read_file(path=\"a.py\")]", "");
     is_call(&format!("<tool_call>{CALL}</tool_call>"), "");

@@ -29,6 +29,12 @@ pub(crate) struct Settled {
     gone: Vec<u64>,
     /// The new ones, which follow the rest.
     new: Vec<Reversal>,
+    /// A turn and what is left of it, in journals written before `turns`.
+    #[serde(skip_serializing)]
+    turn: Option<u64>,
+    /// Likewise.
+    #[serde(skip_serializing)]
+    left: ChangeSet,
 }
 
 /// What a person can still settle, and revert.
@@ -92,8 +98,15 @@ impl Checkpoints {
     pub async fn restore(&mut self, recorded: Journaled) {
         match recorded {
             Journaled::Changed(turn, changes) => self.change(turn, changes).await,
-            Journaled::Reviewed(Settled { turns, gone, new }) => {
-                for (turn, left) in turns {
+            Journaled::Reviewed(Settled {
+                turns,
+                gone,
+                new,
+                turn,
+                left,
+            }) => {
+                let earlier = turn.map(|turn| (turn, left));
+                for (turn, left) in turns.into_iter().chain(earlier) {
                     let index = self.at(turn);
                     if let Some(entry) = self.turns.get_mut(index) {
                         settle(&mut entry.changes.files, left.files);

@@ -45,6 +45,34 @@ fn joined(images: &Images, diffs: &[FileDiff]) -> Vec<EntryChange> {
     joined
 }
 
+#[tokio::test]
+async fn a_review_in_an_earlier_journal_counts() {
+    let files = joined(&Images::default(), &[diff(Some("a\n"), "b\n")]);
+    let git = Vec::new();
+    let changed = || {
+        Journaled::Changed(
+            1,
+            ChangeSet {
+                files: files.clone(),
+                git: git.clone(),
+            },
+        )
+    };
+    let state = tokio::sync::watch::channel(Undoable::default()).0;
+    let mut checkpoints = Checkpoints::new(None, state);
+    checkpoints.restore(changed()).await;
+    let before = checkpoints.under_review();
+    checkpoints.turns.clear();
+    let settled = serde_json::to_value(checkpoints.reviewed_since(&before)).unwrap();
+    let [turn, left] = [0, 1].map(|part| settled["turns"][0][part].clone());
+    let earlier = serde_json::json!({ "turn": turn, "left": left });
+    checkpoints.restore(changed()).await;
+    assert_eq!(checkpoints.turns.len(), 1);
+    let earlier = serde_json::from_value(earlier).unwrap();
+    checkpoints.restore(Journaled::Reviewed(earlier)).await;
+    assert_eq!(checkpoints.turns.len(), 0, "{settled}");
+}
+
 #[test]
 fn successive_changes_merge_without_text_typed_between() {
     let images = Images::default();

@@ -107,8 +107,15 @@ impl Look<'_> {
         };
         let looked = backup.and_then(|backup| {
             let opened = root.dir().open_dir_nofollow(&relative);
+            let is_gone = |name: &str| {
+                path_of(name)
+                    .is_some_and(|inner| root.dir().metadata(relative.join(inner)).is_err())
+            };
             let (folders, mut lost) = match &opened {
-                Ok(dir) => self.folders(dir, &backup, before)?,
+                Ok(dir) => {
+                    backup.lose_all(is_gone)?;
+                    self.folders(dir, &backup, before)?
+                }
                 Err(_) => (BTreeMap::new(), Vec::new()),
             };
             if let Some(before) = before {
@@ -118,11 +125,8 @@ impl Look<'_> {
                 }
                 lost.extend(gone);
             } else if let Some(since) = self.before.interrupted {
-                let is_gone = |name: &String| {
-                    path_of(name)
-                        .is_some_and(|inner| root.dir().metadata(relative.join(inner)).is_err())
-                };
-                lost.extend(backup.names(since)?.into_iter().filter(is_gone));
+                let names = backup.names(since)?.into_iter();
+                lost.extend(names.filter(|name| is_gone(name)));
             }
             let files = self.files_of_git(root, folder, &backup, before);
             Ok((

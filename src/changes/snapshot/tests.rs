@@ -541,6 +541,37 @@ fn what_git_packs_is_not_lost_and_what_it_prunes_is_restored() {
 }
 
 #[test]
+fn packs_that_left_a_repository_take_no_room_of_its_backup() {
+    for is_later in [false, true] {
+        let mut scene = Scene::new();
+        let packs = scene.root().join(".git/objects/pack");
+        let pack = |name: &str, size: u64| {
+            let path = packs.join(name);
+            fs::File::create(&path).unwrap().set_len(size).unwrap();
+            path
+        };
+        let first = pack("pack-1.pack", 1);
+        scene.snapshots.look();
+        let backup = fs::read_dir(backups(&scene.folder).folder).unwrap().next();
+        let stored = backup.unwrap().unwrap().path().join("pack-1.pack");
+        fs::set_permissions(&stored, fs::Permissions::from_mode(0o600)).unwrap();
+        let stored = fs::File::options().write(true).open(stored).unwrap();
+        stored.set_len(4 << 30).unwrap();
+        fs::remove_file(first).unwrap();
+        pack("pack-2.pack", (64 << 20) + 1);
+        if is_later {
+            let root = Arc::new(Root::open(&scene.root()).unwrap());
+            let images = scene.folder.path().join("later");
+            let again = Snapshots::new(vec![root], &images, Some(backups(&scene.folder)), &[]);
+            scene.snapshots = again.unwrap();
+        }
+        scene.snapshots.look();
+        let coverage = scene.snapshots.coverage().unwrap();
+        assert_eq!(coverage.problem, None, "{is_later}");
+    }
+}
+
+#[test]
 fn only_the_last_version_of_a_file_of_git_stays_in_the_backup_for_good() {
     let mut scene = Scene::new();
     let backups = scene.folder.path().join("objects");

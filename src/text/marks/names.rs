@@ -136,6 +136,8 @@ pub(super) fn is_of_other(name: &str) -> bool {
 
 /// Whether the type of a record says that it is a call.
 pub(crate) fn is_kind_of_call(kind: &str) -> bool {
+    let kind = kind.replace('-', "_");
+    let kind = kind.strip_prefix("custom_").unwrap_or(&kind);
     is_head(kind) || is_name(kind, false)
 }
 

@@ -320,6 +320,10 @@ fn commands_require_approval_where_a_pack_is_too_large_for_a_backup() {
         fill(&root);
         let pack = std::fs::File::create(root.join(".git/objects/pack/pack-1.pack")).unwrap();
         pack.set_len(5 << 30).unwrap();
+        let folder = root.join(".git/objects/ab");
+        std::fs::create_dir_all(&folder).unwrap();
+        let object = std::fs::File::create(folder.join("c".repeat(38))).unwrap();
+        object.set_len(65 << 20).unwrap();
         let mut client = stage.client();
         let session = super::changes::automatic(&mut client, &stage);
         let prompt = client.prompt(&session, "go");
