@@ -257,11 +257,12 @@ impl StateFolder {
     }
 }
 
-/// Removes files that are too old or too large in total. Blocks.
+/// Removes files that are too old or too large in total, and what killed processes left. Blocks.
 ///
 /// # Errors
 /// The folder cannot be read. Files that cannot be removed stay.
 pub(crate) fn prune(dir: &Dir) -> io::Result<()> {
+    disk::sweep(dir);
     for file in outdated(files(dir)?, SystemTime::now()) {
         let _stays = dir.remove_file(file.name);
     }

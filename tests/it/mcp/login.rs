@@ -394,7 +394,7 @@ fn a_login_without_https_is_refused() {
     let refused = world.run(&["mcp", "login", "web"]);
     assert_eq!(refused.code, Some(1));
     assert!(
-        refused.stderr.contains("needs a URL with https"),
+        refused.stderr.contains("requires an https `url`"),
         "{refused:?}"
     );
 }
