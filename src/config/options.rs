@@ -163,8 +163,8 @@ pub struct FinishOptions {
     pub diagnostics: Option<bool>,
     /// Which quick fixes for them to apply.
     pub quick_fixes: Option<QuickFixes>,
-    /// A shell command that has to succeed, such as `cargo check`. It runs in the sandbox, sees unsaved text, and needs
-    /// no approval unless it uses variables, globs or redirections. Without a sandbox, it always requires approval.
+    /// A shell command that has to succeed, such as `cargo check`. It runs in the sandbox, and needs no approval unless
+    /// it uses variables, globs, redirections or `cd`. Without a sandbox, it always requires approval.
     pub command: Option<String>,
 }
 
