@@ -29,7 +29,7 @@ export async function comment(chat: ChatView, hunk?: Hunk): Promise<void> {
   const { label, where, quoted } = place;
   const words = await window.showInputBox({
     title: l10n.t("tandem: Comment on {0}", label),
-    prompt: l10n.t("Comments are collected below the chat and sent with your next prompt."),
+    prompt: l10n.t("Comments are collected above the chat's input and sent with your next prompt."),
   });
   if (words === undefined || words.trim() === "") {
     return;
