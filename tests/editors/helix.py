@@ -357,7 +357,7 @@ def last_turn_is_undone_and_redone():
         helix.action("Undo the last turn")
         helix.shows("Adds two")
         helix.shows(r"a \+ b")
-        helix.action("Redo last undone turn")
+        helix.action("Redo the last undone turn")
         helix.shows("Sums two")
         helix.shows(r"a - b")
         helix.action("Keep the changes")

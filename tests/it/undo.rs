@@ -744,7 +744,7 @@ fn lsp_only_clients_undo_and_keep_by_command() {
     let offered = offers(&mut client, &world, 1);
     let redo = offered
         .iter()
-        .find(|action| action["title"] == "tandem: Redo last undone turn")
+        .find(|action| action["title"] == "tandem: Redo the last undone turn")
         .unwrap();
     let said = execute(
         &mut client,

@@ -177,7 +177,7 @@ impl Server {
                 ReviewAction::Undo,
             ),
             (
-                "tandem: Redo last undone turn",
+                "tandem: Redo the last undone turn",
                 "tandem.redo",
                 ReviewAction::Redo,
             ),

@@ -238,7 +238,7 @@ impl Rule {
         let is_futile = !self.is_exact() && words.len() > 1 && programs::runs_others(&words);
         let program = words.first().filter(|_| is_futile)?;
         Some(format!(
-            "`{self}`: `{program}` can run anything; only a rule with the whole command allows it"
+            "`{self}`: `{program}` can run or affect other commands; only a rule with the whole command allows it"
         ))
     }
 

@@ -77,7 +77,7 @@ end
 local function check_session(session)
   local running = client.running(session.root)
   if not running then
-    return health.info(('no server for %s: it starts with the next prompt'):format(session.root))
+    return health.info(('no server for %s: it starts when the chat is opened'):format(session.root))
   end
   local attached = vim.tbl_count(running.attached_buffers)
   local buffers = attached == 1 and '1 buffer' or attached .. ' buffers'
