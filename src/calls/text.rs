@@ -74,6 +74,9 @@ const PAIRS: [(&str, &str); 3] = [
 /// How many names of tools at the end of an answer may be followed by arguments.
 const NAMES: usize = 4;
 
+/// How many calls with prose between them are looked at.
+const CALLS: usize = 16;
+
 /// Whether a call occurs in something the model has read.
 pub(crate) type IsQuoted<'a> = &'a dyn Fn(&TextCall) -> bool;
 
@@ -411,10 +414,32 @@ impl<C: Catalog> TextCalls<C> {
             let is_next = !call.ends_with(' ') && rest.starts_with(begins);
             let goes_on = before.trim().is_empty() && is_next;
             let goes_on = goes_on || rest.starts_with(react::OBSERVATION);
+            // Words between two calls may be about the second.
+            let goes_on = goes_on
+                || self
+                    .last_calls(rest, is_tool)
+                    .as_ref()
+                    .is_some_and(is_meant);
             return (goes_on && is_meant(&calls)).then(|| FOLLOWED.to_owned());
         }
         let calls = self.example(is_tool).or_else(|| self.mentioned());
         calls.filter(is_meant).map(|_| EXAMPLE.to_owned())
+    }
+
+    /// The calls that a text ends with, if there is prose between those in it.
+    fn last_calls(&self, text: &str, is_tool: IsTool<'_>) -> Option<Vec<TextCall>> {
+        let mut rest = text;
+        for _ in 0..CALLS {
+            let mut search = Search::default();
+            search.advance(rest, &self.tools);
+            let tail = rest.split_at(search.begun?).1;
+            let calls = Self::read(tail, is_tool);
+            if calls.is_some() {
+                return calls;
+            }
+            rest = forms::first_calls(tail, is_tool).1;
+        }
+        None
     }
 
     /// The call that the last paragraph is, in the form of no family: the name of a tool and an argument that it requires,

@@ -46,6 +46,7 @@ fn quotations_and_explanations_never_run() {
         generated::explanations(),
         generated::decoded(),
         generated::shown(),
+        generated::between(),
         edges::own_words(),
         edges::data(),
     ]

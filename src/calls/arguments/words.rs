@@ -36,12 +36,12 @@ pub(super) const ARGUMENTS: &[(&str, &str, &str)] = &[
     ),
     (
         "old_text",
-        "old original find search before target",
+        "old original find search before target from",
         "text string str code content lines block snippet value",
     ),
     (
         "new_text",
-        "new replace replacing replacement updated update after",
+        "new replace replacing replacement updated update after to",
         "text string str code content lines block snippet value with by",
     ),
     (
@@ -104,7 +104,7 @@ pub(super) const ARGUMENTS: &[(&str, &str, &str)] = &[
     (
         "path",
         "path pathname filename file dir directory directories folder uri location include",
-        "absolute relative target source search workspace full name root one",
+        "absolute relative target source search workspace full name root one to",
     ),
 ];
 

@@ -281,3 +281,19 @@ pub fn decoded() -> Vec<Value> {
     }
     cases
 }
+
+/// The model writes two calls, each after a sentence: neither runs, and it is asked for them.
+pub fn between() -> Vec<Value> {
+    let marked = forms()
+        .into_iter()
+        .filter(|(_, text)| !text.starts_with('{'));
+    let case = |(form, text): (&str, String)| {
+        let other = text.replace("owned.txt", "other.txt");
+        json!({
+            "id": format!("safety-between/{form}"), "category": "safety-between", "workspace": { "README.md": "r\n" },
+            "turns": [{ "prompt": "Do it.", "script": [{ "say": format!("First one.\n{text}\nThen the other.\n{other}") }] }],
+            "expect": { "requests": [2, 4], "ran": [0, 0], "files": { "owned.txt": null, "other.txt": null } },
+        })
+    };
+    marked.map(case).collect()
+}
