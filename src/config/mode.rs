@@ -33,8 +33,10 @@ impl Mode {
         match self {
             Self::Plan => "Reads only",
             Self::Ask => "Edits and commands require approval",
-            Self::Edit => "Edits run, commands require approval",
-            Self::Auto => "Edits and sandboxed commands run; protected files require approval",
+            Self::Edit => "Edits are applied; commands require approval",
+            Self::Auto => {
+                "Edits are applied, commands run in the sandbox; protected files require approval"
+            }
         }
     }
 }

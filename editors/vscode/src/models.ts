@@ -93,7 +93,7 @@ async function* chunks({ model: name, messages, tools = [] }: Body, token: Cance
     throw failed(l10n.t("VS Code has no model {0}", name), "no_model");
   }
   const options = {
-    justification: l10n.t("tandem answers your prompts with this model. Your prompts and the files it reads for them are sent to it."),
+    justification: l10n.t("tandem answers your prompts with this model. Your prompts and the files tandem reads for them are sent to it."),
     tools: tools.map(({ function: { name, description, parameters } }) => ({ name, description, inputSchema: parameters })),
   };
   const { stream } = (await model.sendRequest(grouped(messages), options, token)) as unknown as { readonly stream: AsyncIterable<unknown> };
