@@ -298,6 +298,11 @@ impl Client {
         answer
     }
 
+    /// Whether a request has no answer yet.
+    pub fn waits(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// A request has been answered.
     pub fn close(&mut self, answer: &Value) {
         if let Some(method) = answer["id"].as_i64().and_then(|id| self.open.remove(&id)) {

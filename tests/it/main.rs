@@ -22,6 +22,8 @@ mod complete;
 mod context;
 mod diagnostics;
 mod dialects;
+#[cfg(unix)]
+mod disorder;
 mod docs;
 mod driver;
 mod editing;
