@@ -166,8 +166,8 @@ impl Player {
         let mut client = world.client();
         let sessions = vec![client.session(&world)];
         Self {
-            world,
             client,
+            world,
             sessions,
         }
     }
