@@ -579,7 +579,7 @@ fn invalid_rules_are_reported_with_file_and_line() {
          allow edit_file(docs/**)  # {config}:3:3\n\
          allow run_command(sudo *)  # {config}:4:3\n\
          # problem: {config}:4:3: `permissions.allow`: `run_command(sudo *)`: `sudo` can run or affect other commands; \
-         only a rule with the whole command allows it\n\
+         that requires a rule with the whole command\n\
          # problem: {config}:6:9: `permissions.deny`: `run_command(rm`: missing closing `)`\n"
     );
     assert_eq!(list.stdout, expected, "{}", list.stderr);

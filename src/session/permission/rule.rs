@@ -225,7 +225,7 @@ impl Rule {
         matches!(&self.pattern, Pattern::Words { fixed, is_open: false } if !fixed.contains(&None))
     }
 
-    /// Why it allows nothing, if so.
+    /// Why it may allow nothing, if so.
     pub(crate) fn futile(&self) -> Option<String> {
         let Pattern::Words { fixed, .. } = &self.pattern else {
             return None;
@@ -238,7 +238,7 @@ impl Rule {
         let is_futile = !self.is_exact() && words.len() > 1 && programs::runs_others(&words);
         let program = words.first().filter(|_| is_futile)?;
         Some(format!(
-            "`{self}`: `{program}` can run or affect other commands; only a rule with the whole command allows it"
+            "`{self}`: `{program}` can run or affect other commands; that requires a rule with the whole command"
         ))
     }
 
