@@ -1,5 +1,6 @@
 //! `diagnostics`: the diagnostics the editor shows, and new ones after an edit, which are part of its result.
 
+use std::path::Path;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -55,9 +56,10 @@ impl TypedTool for Diagnostics {
             ));
         };
         let mut place = String::new();
-        if let Some(path) = path.map(|path| path.absolute()) {
-            found.retain(|one| one.path.starts_with(&path));
-            place = format!(" in {}", shown(&context.workspace, &path));
+        if let Some(path) = path {
+            let real = |path: &Path| Some(context.workspace.resolve_path(path).ok()?.real());
+            found.retain(|one| real(&one.path).is_some_and(|it| it.starts_with(path.real())));
+            place = format!(" in {}", context.shown(&path));
         }
         let content = match found.len() {
             0 => format!("The editor shows no problems{place}.\n"),

@@ -26,8 +26,10 @@ struct Edit {
     /// Exact text to replace, with enough surrounding lines to be unique.
     old_text: String,
     new_text: String,
+    // Or the number of places.
     #[serde(default)]
-    replace_all: bool,
+    #[schemars(with = "bool")]
+    replace_all: Value,
 }
 
 impl TypedTool for EditFile {
@@ -87,7 +89,14 @@ fn change(edits: Vec<Edit>) -> Result<Change, ToolError> {
     let replacement = |edit: Edit| Replacement {
         old_text: edit.old_text,
         new_text: edit.new_text,
-        replace_all: edit.replace_all,
+        count: match &edit.replace_all {
+            Value::Bool(true) => None,
+            count => Some(
+                count
+                    .as_u64()
+                    .map_or(1, |count| usize::try_from(count).unwrap_or(usize::MAX)),
+            ),
+        },
     };
     let mut sent: Vec<Replacement> = edits.into_iter().map(replacement).collect();
     // The same one twice in a row is meant once.
@@ -97,7 +106,7 @@ fn change(edits: Vec<Edit>) -> Result<Change, ToolError> {
         Replacement {
             old_text,
             new_text,
-            replace_all: edit.replace_all,
+            count: edit.count,
         }
     };
     let bare = sent.iter().map(bare).collect();

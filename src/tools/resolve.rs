@@ -156,7 +156,8 @@ fn edited(
     let patch = match tool.name() {
         RunCommand::NAME => of_command(tools, &arguments),
         ApplyPatch::NAME if arguments.get("command").is_some() => of_command(tools, &arguments),
-        EditFile::NAME => {
+        // An edit may quote a patch.
+        EditFile::NAME if arguments::fit(&arguments, &tool.parameters()).is_err() => {
             let values = arguments.as_object().into_iter().flat_map(Map::values);
             let mut texts = values.filter_map(Value::as_str);
             let patch = texts.find(|text| text.trim_start().starts_with(PATCH.0));

@@ -88,12 +88,12 @@ impl Change {
 /// A text and its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replacement {
-    /// Must occur exactly once, or at least once with `replace_all`.
+    /// The text to replace.
     pub old_text: String,
     /// Taken literally.
     pub new_text: String,
-    /// Replace every occurrence instead of the only one.
-    pub replace_all: bool,
+    /// How often it has to occur, to be replaced everywhere; `None`: at least once.
+    pub count: Option<usize>,
 }
 
 impl Replacement {
@@ -103,7 +103,7 @@ impl Replacement {
         changes.then_some(Self {
             old_text,
             new_text,
-            replace_all: self.replace_all,
+            count: self.count,
         })
     }
 }
@@ -204,7 +204,7 @@ fn write(text: &str, content: &str) -> Outcome {
             let all = Replacement {
                 old_text: text.replace("\r\n", "\n").replace('\r', "\n"),
                 new_text: content.to_owned(),
-                replace_all: false,
+                count: Some(1),
             };
             let search = Search::new(text, &all, Strategy::LineEndings);
             let whole = search.hunks(std::slice::from_ref(&(0..text.len())));
@@ -262,7 +262,7 @@ fn own(text: &str, sent: &[Replacement], bare: &[Replacement]) -> Vec<Replacemen
     let each = |(sent, bare): (&Replacement, &Replacement)| Replacement {
         old_text: own(&sent.old_text, &bare.old_text),
         new_text: own(&sent.new_text, &bare.new_text),
-        replace_all: sent.replace_all,
+        count: sent.count,
     };
     std::iter::zip(sent, bare).map(each).collect()
 }
@@ -360,14 +360,14 @@ fn locate(text: &str, edit: &Replacement) -> Result<(Strategy, Vec<Hunk>), Match
             "old_text and new_text are the same, so there is nothing to change".to_owned(),
         ));
     }
-    let choose = |places: &[Range<usize>], strategy| match places {
-        [_, _, ..] if !edit.replace_all => Err(explain::ambiguous(
+    let choose = |places: &[Range<usize>], strategy| match edit.count {
+        Some(count) if places.len() != count && !places.is_empty() => Err(explain::ambiguous(
             text,
             places,
             strategy,
             Asked::Replacement,
         )),
-        places => Ok(places.to_vec()),
+        _ => Ok(places.to_vec()),
     };
     if let Some(found) = first_pass(text, edit, choose)? {
         return Ok(found);
@@ -502,11 +502,11 @@ fn find(search: &Search) -> Vec<Range<usize>> {
             return Vec::new();
         }
         from = match &bytes {
-            Some(_) if search.edit.replace_all => seen.end,
+            Some(_) if search.edit.count != Some(1) => seen.end,
             _ => view.shown().ceil_char_boundary(seen.start + 1),
         };
         places.extend(bytes);
-        if places.len() == MANY && !search.edit.replace_all {
+        if places.len() == MANY && search.edit.count == Some(1) {
             break;
         }
     }

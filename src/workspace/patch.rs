@@ -44,6 +44,8 @@ pub struct Chunk {
     pub anchors: Vec<String>,
     /// The lines.
     pub lines: Vec<Line>,
+    /// Whether a diff says the numbers of its lines.
+    pub is_numbered: bool,
     /// Whether it is at the end of the file.
     pub at_end: bool,
     /// Whether the file ends with a line break afterwards, where a diff says so.
@@ -291,9 +293,12 @@ fn update(chunks: &mut Vec<Chunk>, line: &str, ending: &str) {
         if chunks.last().is_none_or(|chunk| !chunk.lines.is_empty()) {
             chunks.push(Chunk::default());
         }
-        let anchor = without_numbers(anchor.trim().trim_end_matches("@@").trim());
-        if let Some(chunk) = chunks.last_mut().filter(|_| !anchor.is_empty()) {
-            chunk.anchors.push(anchor.to_owned());
+        let written = anchor.trim().trim_end_matches("@@").trim();
+        let anchor = without_numbers(written);
+        if let Some(chunk) = chunks.last_mut() {
+            chunk.is_numbered |= anchor != written;
+            let anchors = (!anchor.is_empty()).then(|| anchor.to_owned());
+            chunk.anchors.extend(anchors);
         }
         return;
     }
@@ -344,15 +349,21 @@ fn forget_endings(chunk: &mut Chunk) {
 
 /// An anchor without the line numbers that a diff has there: `-1,2 +1,3 @@ fn main() {`.
 fn without_numbers(anchor: &str) -> &str {
-    let numbers = anchor.split("@@").next().unwrap_or_default().trim();
+    let (numbers, rest) = anchor.split_once("@@").unwrap_or((anchor, ""));
+    if are_numbers(numbers) {
+        rest.trim()
+    } else {
+        anchor
+    }
+}
+
+/// Whether a diff has these words between `@@` and `@@`.
+fn are_numbers(words: &str) -> bool {
     let is_number = |part: &str| {
         let digits = part.trim_start_matches(['-', '+']);
         digits.len() < part.len() && digits.bytes().all(|it| it.is_ascii_digit() || it == b',')
     };
-    if numbers.is_empty() || !numbers.split(' ').all(is_number) {
-        return anchor;
-    }
-    anchor.split_once("@@").map_or("", |(_, rest)| rest.trim())
+    words.trim().split(' ').all(is_number)
 }
 
 fn finished(files: Vec<FilePatch>) -> Result<Vec<FilePatch>, PatchError> {
@@ -429,7 +440,7 @@ mod tests {
                 Line::Added("2".to_owned()),
             ],
             at_end: true,
-            newline: None,
+            ..Chunk::default()
         };
         let update = Action::Update {
             chunks: vec![chunk],
@@ -458,7 +469,7 @@ mod tests {
         assert_eq!(parse("*** Update File: a\n@@\n-x\n+y\n").unwrap(), patch);
         assert_eq!(
             parse("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n").unwrap(),
-            patch
+            parse("*** Update File: a\n@@ -1 +1 @@\n-x\n+y\n").unwrap()
         );
         let indented = "  *** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n *** End Patch \n\n";
         assert_eq!(parse(indented).unwrap(), patch);

@@ -74,7 +74,7 @@ fn edit(old: &str, new: &str) -> Change {
     Change::Edits(vec![Replacement {
         old_text: old.to_owned(),
         new_text: new.to_owned(),
-        replace_all: false,
+        count: Some(1),
     }])
 }
 

@@ -450,3 +450,20 @@ fn permissions_in_a_diff_are_not_applied_and_reported() {
         assert_eq!(told.contains("run chmod"), is_said, "{told}");
     }
 }
+
+#[test]
+fn an_ignore_file_counts_whatever_encoding_its_comments_have() {
+    let world = World::new(
+        json!([[call("c1", "glob", json!({ "pattern": "**/*.txt" }))], [{ "text": "Done." }]]),
+    );
+    world.write("a.txt", "");
+    world.write("built/b.txt", "");
+    std::fs::write(world.path().join(".gitignore"), b"# gr\xf6\xdfer\nbuilt/\n").unwrap();
+    let mut client = world.client();
+    let session = client.session(&world);
+    let prompt = client.prompt(&session, "list them");
+    client.answer(prompt);
+    let requests = world.rehearsal().requests();
+    let result = &requests[1]["messages"].as_array().unwrap().last().unwrap()["content"];
+    assert_eq!(result, "a.txt\n");
+}

@@ -115,7 +115,11 @@ fn a_bare_name_is_looked_up_first() {
         json!({ "op": "workspace_symbols", "query": "parse" })
     );
     let uri = world.uri("src/text.rs");
-    let symbol = |name: &str, line: u32| json!({ "name": name, "kind": 12, "location": { "uri": uri, "range": range(line, 0, 9) } });
+    let symbol = |name: &str, line: u32| {
+        let mut range = range(line, 0, 0);
+        range["end"]["line"] = json!(line + 1);
+        json!({ "name": name, "kind": 12, "location": { "uri": uri, "range": range } })
+    };
     client.respond(&asked, json!([symbol("parse", 0), symbol("parse_all", 2)]));
     let asked = client.next("_tandem/language");
     let position = json!({ "line": 1, "character": 7 });
@@ -352,4 +356,91 @@ fn the_code_tool_is_offered_for_supported_operations_and_is_small() {
             .unwrap(),
         &json!(["hover"])
     );
+}
+
+/// Positions of an answer count in the text that the language server had.
+#[test]
+fn an_answer_to_a_text_that_was_typed_in_since_changes_nothing() {
+    let world = asking(
+        json!({ "op": "rename", "path": "a.rs", "line": 1, "symbol": "total", "new_name": "sum" }),
+    );
+    let edits = renamed(&world);
+    let mut client = knowing(&world, &ALL);
+    let open = "// größer: total\nfn main() { total(); }\n";
+    client.open(&world.uri("b.rs"), open);
+    let session = in_mode(&mut client, &world, "auto");
+    let prompt = client.prompt(&session, "rename it");
+    let asked = client.next("_tandem/language");
+    let document = json!({ "uri": world.uri("b.rs"), "version": 2 });
+    let typed = json!([{ "text": format!("//\n{open}") }]);
+    client.notify(
+        "textDocument/didChange",
+        json!({ "textDocument": document, "contentChanges": typed }),
+    );
+    client.respond(&asked, edits);
+    client.answer(prompt);
+    let told = result(&world);
+    assert!(told.contains("try again"), "{told}");
+    assert_eq!(world.read("a.rs"), "fn total() {}\n", "{told}");
+    assert!(
+        client
+            .seen
+            .iter()
+            .all(|message| message["method"] != "workspace/applyEdit")
+    );
+}
+
+#[test]
+fn a_name_means_the_definition_that_a_language_server_reports_and_nothing_below_it() {
+    let world = asking(json!({ "op": "rename", "symbol": "total", "new_name": "sum" }));
+    world.write(
+        "a.rs",
+        "define!(to, tal);\n\nfn main() { let total = 1; }\n",
+    );
+    let mut client = knowing(&world, &ALL);
+    let session = in_mode(&mut client, &world, "auto");
+    let prompt = client.prompt(&session, "rename it");
+    let asked = client.next("_tandem/language");
+    let place = json!({ "uri": world.uri("a.rs"), "range": range(0, 0, 16) });
+    client.respond(
+        &asked,
+        json!([{ "name": "total", "kind": 12, "location": place }]),
+    );
+    let asked = client.next("_tandem/language");
+    assert_eq!(
+        asked["params"]["position"],
+        json!({ "line": 0, "character": 0 })
+    );
+    client.respond(&asked, json!(null));
+    client.answer(prompt);
+}
+
+#[test]
+fn a_rename_of_a_name_that_a_file_has_several_times_is_one_of_its_definition() {
+    let local = "def one():\n    count = 1\n\ndef two():\n    count = 2\n";
+    let defined = "# count them\ndef count():\n    return count()\n";
+    for (text, line) in [(local, None), (defined, Some(1))] {
+        let world = asking(
+            json!({ "op": "rename", "path": "a.py", "symbol": "count", "new_name": "total" }),
+        );
+        world.write("a.py", text);
+        world.write("b.py", defined);
+        let mut client = knowing(&world, &ALL);
+        let session = in_mode(&mut client, &world, "auto");
+        let prompt = client.prompt(&session, "rename it");
+        if let Some(line) = line {
+            let asked = client.next("_tandem/language");
+            let position = json!({ "line": line, "character": 4 });
+            assert_eq!(asked["params"]["position"], position, "{text}");
+            client.respond(&asked, json!(null));
+        }
+        client.answer(prompt);
+        if line.is_none() {
+            let told = result(&world);
+            assert!(
+                told.contains("pass `line`") && told.contains("2, 5"),
+                "{told}"
+            );
+        }
+    }
 }

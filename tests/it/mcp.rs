@@ -142,7 +142,7 @@ fn mcp_tools_are_offered_approved_and_called() {
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
     assert_eq!(results(&world), ["\"hi\" said"]);
     let requests = world.rehearsal().requests();
-    assert_eq!(offered(&requests[0]).len(), 9);
+    assert_eq!(offered(&requests[0]).len(), 10);
     assert_eq!(requests[0]["tools"], requests[1]["tools"]);
     let tools = requests[0]["tools"].as_array().unwrap();
     let echo = tools
@@ -514,8 +514,9 @@ fn a_server_that_asks_and_does_not_read_holds_up_no_cancel() {
 #[test]
 fn a_flooding_server_is_stopped_and_nothing_else() {
     let (results, _) = play("good", &["line", "flood", "echo"]);
-    for result in &results[..2] {
-        assert!(result.contains("crashed during this call"), "{results:?}");
+    let reasons = ["sent a message of more than 4 MiB", "sent more than 32 MiB"];
+    for (result, reason) in results.iter().zip(reasons) {
+        assert!(result.contains(reason), "{results:?}");
     }
     assert_eq!(results[2], "\"hi\" said");
 }
@@ -524,6 +525,12 @@ fn a_flooding_server_is_stopped_and_nothing_else() {
 fn invalid_messages_are_ignored() {
     let (results, _) = play("good", &["nonsense", "echo"]);
     assert_eq!(results, ["(the tool returned nothing)", "\"hi\" said"]);
+}
+
+#[test]
+fn an_error_beside_an_empty_result_is_an_error() {
+    let (results, _) = play("good", &["refuse"]);
+    assert_eq!(results, ["the MCP server `tricks` answered: no disk"]);
 }
 
 #[test]
@@ -800,7 +807,7 @@ fn doctor_checks_all_servers() {
                 "warning",
                 "`gone` cannot be started: No such file or directory"
             ],
-            ["good", "`tricks` (Tricks 1.2) offers 9 tools"],
+            ["good", "`tricks` (Tricks 1.2) offers 10 tools"],
             ["warning", "`web` cannot be reached: Connection refused"],
         ]
     );

@@ -192,3 +192,141 @@ fn diffs_that_git_writes_are_applied_as_git_would_or_not_at_all() {
     );
     assert!(applied >= 60, "{applied} of {CASES}");
 }
+
+/// The results of these calls, as the model received them, after all of them ran without questions.
+fn results(world: &World) -> Vec<String> {
+    let mut client = world.client();
+    let session = client.session(world);
+    client.call(
+        "session/set_mode",
+        json!({ "sessionId": session, "modeId": "auto" }),
+    );
+    let prompt = client.prompt(&session, "go");
+    assert_eq!(client.answer(prompt)["result"]["stopReason"], "end_turn");
+    let requests = world.rehearsal().requests();
+    let messages = requests.last().unwrap()["messages"].as_array().unwrap();
+    let results = messages.iter().filter(|message| message["role"] == "tool");
+    results
+        .map(|message| message["content"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn lines_to_add_without_context_are_not_put_where_their_numbers_do_not_say() {
+    let text = "import re\n\nx = 1\n";
+    let added = ["+import os\n", "+import os\n+import sys\n"];
+    let headers = [
+        "@@ -1,3 +1,4 @@",
+        "@@ -1 +1,2 @@",
+        "@@ -0,0 +1 @@",
+        "@@ -1,0 +2,2 @@",
+        "@@ -1,3 +1,4 @@ import re",
+    ];
+    let mut patches = Vec::new();
+    for (header, lines) in headers
+        .iter()
+        .flat_map(|it| added.map(|lines| (*it, lines)))
+    {
+        patches.push(format!("--- a/NAME\n+++ b/NAME\n{header}\n{lines}"));
+        patches.push(format!(
+            "*** Begin Patch\n*** Update File: NAME\n{header}\n{lines}*** End Patch"
+        ));
+    }
+    let name = |index: usize| format!("{index}.py");
+    let calls: Vec<_> = patches
+        .iter()
+        .enumerate()
+        .map(|(index, patch)| {
+            let patch = patch.replace("NAME", &name(index));
+            call(&name(index), "apply_patch", json!({ "patch": patch }))
+        })
+        .collect();
+    let world = World::new(json!([calls, [{ "text": "Done." }]]));
+    for index in 0..patches.len() {
+        world.write(&name(index), text);
+    }
+    let results = results(&world);
+    for (index, (patch, result)) in patches.iter().zip(results).enumerate() {
+        assert_eq!(world.read(&name(index)), text, "{patch}");
+        assert!(result.contains("no context"), "{patch}\n{result}");
+    }
+}
+
+#[test]
+fn folders_named_like_the_prefixes_of_git_are_folders() {
+    let patch =
+        |old: &str, new: &str| format!("--- {old}\n+++ {new}\n@@ -1 +1 @@\n-x = 1\n+x = 2\n");
+    let calls = json!([
+        call(
+            "c1",
+            "apply_patch",
+            json!({ "patch": patch("a/main.py", "a/main.py") })
+        ),
+        call(
+            "c2",
+            "apply_patch",
+            json!({ "patch": patch("b/other.py\t2026-01-01", "b/other.py\t2026-01-02") })
+        ),
+        call(
+            "c3",
+            "apply_patch",
+            json!({ "patch": patch("a/last.py", "b/last.py") })
+        ),
+    ]);
+    let world = World::new(json!([calls, [{ "text": "Done." }]]));
+    for name in [
+        "main.py",
+        "a/main.py",
+        "other.py",
+        "b/other.py",
+        "last.py",
+        "a/last.py",
+    ] {
+        world.write(name, "x = 1\n");
+    }
+    let results = results(&world);
+    let changed = [
+        "main.py",
+        "a/main.py",
+        "other.py",
+        "b/other.py",
+        "last.py",
+        "a/last.py",
+    ]
+    .into_iter()
+    .filter(|name| world.read(name) == "x = 2\n");
+    assert_eq!(
+        changed.collect::<Vec<_>>(),
+        ["a/main.py", "b/other.py", "last.py"],
+        "{results:?}"
+    );
+}
+
+#[test]
+fn a_patch_that_an_edit_quotes_is_not_applied() {
+    let quoted = "*** Begin Patch\n*** Delete File: keep.txt\n*** End Patch";
+    let edit = json!({ "file_path": "docs.md", "old_string": quoted, "new_string": "a patch" });
+    let world = World::new(json!([[call("c1", "edit_file", edit)], [{ "text": "Done." }]]));
+    world.write("docs.md", &format!("Such as:\n{quoted}\n"));
+    world.write("keep.txt", "kept\n");
+    let results = results(&world);
+    assert_eq!(world.read("keep.txt"), "kept\n", "{results:?}");
+    assert_eq!(world.read("docs.md"), "Such as:\na patch\n", "{results:?}");
+}
+
+#[test]
+fn an_edit_of_an_expected_number_of_places_changes_as_many_or_none() {
+    let edit = |count: u32| json!({ "file_path": format!("{count}.py"), "old_string": "x", "new_string": "y", "expected_replacements": count });
+    let calls: Vec<_> = (1..=5)
+        .map(|count| call(&format!("c{count}"), "replace", edit(count)))
+        .collect();
+    let world = World::new(json!([calls, [{ "text": "Done." }]]));
+    for count in 1..=5 {
+        world.write(&format!("{count}.py"), "x\nx\nx\n");
+    }
+    let results = results(&world);
+    for count in 1..=5 {
+        let expected = if count == 3 { "y\ny\ny\n" } else { "x\nx\nx\n" };
+        assert_eq!(world.read(&format!("{count}.py")), expected, "{results:?}");
+    }
+}

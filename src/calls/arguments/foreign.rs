@@ -204,7 +204,10 @@ fn translated(value: Value, head: &str) -> Value {
         "!" => word(&value)
             .parse()
             .map_or(value, |is_so: bool| (!is_so).into()),
-        "#" => number(&value).map_or(value, |count| (count > 1).into()),
+        "#" => match number(&value) {
+            Some(..2) => false.into(),
+            count => count.map_or(value, Value::from),
+        },
         "*" => match value.as_str() {
             Some(name) if name.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
                 let mut types = FILE_TYPES.iter().filter(|(known, _)| *known == name);

@@ -5,8 +5,8 @@
 /// Our arguments, the words that name each of them, and the words that may stand beside one of those. Where two
 /// arguments of a tool match, the upper row does.
 ///
-/// A sign before a word says how its value is converted: `!` negates it, `#` is a count of which more than one is
-/// true, `*` is the name of a file type.
+/// A sign before a word says how its value is converted: `!` negates it, `#` is a count, of which one and less is
+/// false, `*` is the name of a file type.
 pub(super) const ARGUMENTS: &[(&str, &str, &str)] = &[
     (
         "cwd",

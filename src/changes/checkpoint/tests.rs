@@ -363,7 +363,7 @@ async fn tool_and_command_changes_to_one_file_are_undone_together() {
         let edit = Replacement {
             old_text: old.to_owned(),
             new_text: new.to_owned(),
-            replace_all: false,
+            count: Some(1),
         };
         crate::workspace::Change::Edits(vec![edit])
     };

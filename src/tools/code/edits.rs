@@ -1,5 +1,7 @@
 //! Edits that language servers return, made by tandem: shown as a diff, decided on, and applied like any other edit.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::question::{Arguments, EXAMPLE, NAME, answer};
@@ -9,7 +11,7 @@ use crate::tools::batch::{self, Item, What};
 use crate::tools::edit_file::EditFile;
 use crate::tools::{FileDiff, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::workspace::language::{Answer, DocumentEdits, Operation};
-use crate::workspace::{Change, native};
+use crate::workspace::{Change, Document, native};
 
 /// `code` for the operations that answer with edits.
 pub(super) struct CodeEdits;
@@ -72,6 +74,7 @@ fn as_shown(context: &ToolContext, diff: &FileDiff) -> Result<Item, ToolError> {
 
 /// The files that the language servers would change, and how.
 async fn edited(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Item>, ToolError> {
+    let open = open_texts(context);
     let Answer::Edits(documents) = answer(context, arguments).await? else {
         return Err(ToolError(
             "the editor answered without edits; make them yourself".to_owned(),
@@ -82,7 +85,7 @@ async fn edited(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Item
         .iter()
         .filter(|document| !document.edits.is_empty())
     {
-        files.extend(changed(context, document).await?);
+        files.extend(changed(context, &open, document).await?);
     }
     if files.is_empty() {
         let nothing = format!(
@@ -94,9 +97,17 @@ async fn edited(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Item
     Ok(files)
 }
 
-/// One file; `None` where its text stays the same.
+/// The texts of the open documents, by file. A language server's answer counts in those it was asked about.
+pub(super) fn open_texts(context: &ToolContext) -> HashMap<PathBuf, Arc<str>> {
+    let open = context.workspace.documents().all();
+    let text = |it: Arc<Document>| Some((it.path.clone()?, Arc::clone(&it.text)));
+    open.into_iter().filter_map(text).collect()
+}
+
+/// One file, which had its text among those that were `open`; `None` where its text stays the same.
 pub(super) async fn changed(
     context: &ToolContext,
+    open: &HashMap<PathBuf, Arc<str>>,
     document: &DocumentEdits,
 ) -> Result<Option<Item>, ToolError> {
     let outside = || {
@@ -110,7 +121,8 @@ pub(super) async fn changed(
         .workspace
         .resolve_path(&path)
         .map_err(|_| outside())?;
-    let before = context.workspace.peek(&path).await?.text;
+    let now = context.workspace.peek(&path).await?.text;
+    let before = open.get(&path.real()).map_or(now, Arc::clone);
     let (index, encoding) = (
         LineIndex::new(&before),
         context.workspace.documents().encoding(),

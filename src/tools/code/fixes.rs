@@ -1,11 +1,14 @@
 //! Quick fixes that need no model: those a language server prefers, if they only import or format.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{FutureExt as _, join_all};
 use serde_json::Value;
 
-use super::edits::changed;
+use super::edits::{changed, open_texts};
 use super::question::{NAME, uri};
 use crate::text::Upkeep;
 use crate::tools::batch::{self, Item, What};
@@ -38,10 +41,11 @@ impl QuickFixes {
         {
             return None;
         }
+        let open = open_texts(context);
         let asked = problems
             .iter()
             .take(PROBLEMS)
-            .map(|problem| fix(context, problem));
+            .map(|problem| fix(context, &open, problem));
         let (mut documents, mut fixed) = (Vec::<DocumentEdits>::new(), Vec::new());
         for (problem, found) in problems.iter().zip(join_all(asked).await) {
             let Some((found, upkeep)) = found else {
@@ -58,7 +62,7 @@ impl QuickFixes {
         }
         let mut files = Vec::new();
         for document in &documents {
-            files.extend(changed(context, document).await.ok()?);
+            files.extend(changed(context, &open, document).await.ok()?);
         }
         (!files.is_empty()).then_some(Self { files, fixed })
     }
@@ -72,7 +76,11 @@ fn meets(document: &DocumentEdits, (range, text): &(crate::text::Range, String))
 }
 
 /// The fix of one problem, in its own file.
-async fn fix(context: &ToolContext, problem: &Diagnostic) -> Option<(DocumentEdits, Upkeep)> {
+async fn fix(
+    context: &ToolContext,
+    open: &HashMap<PathBuf, Arc<str>>,
+    problem: &Diagnostic,
+) -> Option<(DocumentEdits, Upkeep)> {
     let path = context.workspace.resolve_path(&problem.path).ok()?;
     let question = Question {
         uri: Some(uri(context, &path).ok()?),
@@ -92,7 +100,7 @@ async fn fix(context: &ToolContext, problem: &Diagnostic) -> Option<(DocumentEdi
     };
     documents.retain(|document| !document.edits.is_empty());
     let document = documents.pop().filter(|_| documents.is_empty())?;
-    let item = changed(context, &document).await.ok()??;
+    let item = changed(context, open, &document).await.ok()??;
     let What::Change(Change::Exact { before, after }) = item.what else {
         return None;
     };

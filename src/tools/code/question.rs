@@ -5,12 +5,12 @@ use serde::Deserialize;
 
 use super::places;
 use crate::text::display::escape_line;
-use crate::text::{LineIndex, Position, Range};
+use crate::text::{LineIndex, Position, Range, line_breaks};
 use crate::tools::files::{blocking, unless_cancelled};
 use crate::tools::grep::symbols::symbols;
 use crate::tools::{ToolContext, ToolError};
 use crate::workspace::language::{Answer, Operation, Place, Question};
-use crate::workspace::{EditorError, WorkspacePath, native};
+use crate::workspace::{EditorError, WorkspacePath, first_names, native};
 
 pub(super) const NAME: &str = "code";
 pub(super) const EXAMPLE: &str = r#"{"op": "references", "symbol": "parse_line"}"#;
@@ -136,7 +136,21 @@ async fn spot(
     let place = path.display();
     let at = match (arguments.line, symbol) {
         (Some(line), symbol) => in_line(&text, line, arguments.column, symbol),
-        (None, Some(symbol)) => word(&text, symbol),
+        (None, Some(symbol)) => {
+            let uri = uri(context, &path)?;
+            match words(&text, symbol).collect::<Vec<_>>().as_slice() {
+                // Which one is meant decides what is changed.
+                several @ [_, _, ..] if arguments.op.edits() => {
+                    let mut defined = written(context, symbol).await?;
+                    defined.retain(|place| place.uri == uri);
+                    let [Place { range, .. }] = defined.as_slice() else {
+                        return Err(several_lines(arguments, &text, several));
+                    };
+                    in_line(&text, range.start.line as usize + 1, None, Some(symbol))
+                }
+                all => all.first().copied(),
+            }
+        }
         (None, None) => return Err(missing("`line` or `symbol`")),
     };
     let not_there = || {
@@ -180,10 +194,27 @@ fn in_line(text: &str, line: usize, column: Option<usize>, symbol: Option<&str>)
     Some(bytes.start + in_content)
 }
 
-/// Where `name` is a word of its own.
+fn several_lines(arguments: &Arguments, text: &str, places: &[usize]) -> ToolError {
+    let mut lines: Vec<_> = places
+        .iter()
+        .map(|at| 1 + line_breaks(text, 0..*at))
+        .collect();
+    lines.dedup();
+    let lines = first_names(lines.iter(), usize::to_string);
+    let name = arguments.named();
+    ToolError(format!(
+        "{name} is in lines {lines}; pass `line` of the one you mean"
+    ))
+}
+
+/// The first place where `name` is a word of its own.
 fn word(text: &str, name: &str) -> Option<usize> {
+    words(text, name).next()
+}
+
+fn words<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = usize> + 'a {
     let is_part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    let stands_alone = |at: &usize| {
+    let stands_alone = move |at: &usize| {
         let before = text
             .get(..*at)
             .and_then(|before| before.chars().next_back());
@@ -194,7 +225,7 @@ fn word(text: &str, name: &str) -> Option<usize> {
     };
     text.match_indices(name)
         .map(|(at, _)| at)
-        .find(stands_alone)
+        .filter(stands_alone)
 }
 
 /// Where the only thing of this name is defined.
@@ -215,14 +246,12 @@ async fn defined(context: &ToolContext, symbol: &str) -> Result<Place, ToolError
             found = places;
         }
         found.retain(|place| {
-            place
-                .name
-                .as_deref()
-                .is_some_and(|name| last_name(name) == symbol)
-        });
-        found.retain(|place| {
-            native::file_of(&place.uri)
-                .is_some_and(|path| context.workspace.resolve_path(&path).is_ok())
+            let name = place.name.as_deref().map(last_name);
+            let path = native::file_of(&place.uri);
+            // Some servers name the file alone.
+            name == Some(symbol)
+                && place.range != Range::default()
+                && path.is_some_and(|path| context.workspace.resolve_path(&path).is_ok())
         });
     }
     if found.is_empty() {
@@ -282,15 +311,10 @@ async fn exactly(context: &ToolContext, place: &Place, symbol: &str) -> Option<P
     let text = context.workspace.peek(&path).await.ok()?.text;
     let encoding = context.workspace.documents().encoding();
     let index = LineIndex::new(&text);
-    let from = index.offset(
-        &text,
-        Position {
-            character: 0,
-            ..place.range.start
-        },
-        encoding,
-    );
-    let at = from + word(text.get(from..)?, symbol)?;
+    let bytes = index.span(&text, place.range, encoding);
+    // The place of a line alone is its beginning.
+    let end = index.bytes(&text, place.range.end.line as usize).end;
+    let at = bytes.start + word(text.get(bytes.start..end)?, symbol)?;
     let start = index.position(&text, at, encoding);
     Some(Place {
         range: Range { start, end: start },

@@ -153,6 +153,9 @@ impl Exchange {
     /// Closes the connection of a server that exceeds a limit.
     pub fn cut(&self, why: &'static str) {
         self.cut.get_or_init(|| why);
+        for (_, waiting) in lock(&self.waiting).drain() {
+            let _gone = waiting.send(Err(Fault::Denied(format!("was stopped: it {why}"))));
+        }
         self.close();
     }
 
@@ -166,7 +169,8 @@ impl Exchange {
 /// The answer in a message.
 pub(super) fn answer(message: &Value) -> Answer {
     let error = &message["error"];
-    match message.get("result") {
+    // Some servers send both, one of them null.
+    match message.get("result").filter(|_| error.is_null()) {
         Some(result) => Ok(result.clone()),
         None => Err(Fault::Refused(Refusal {
             code: error["code"].as_i64().unwrap_or_default(),

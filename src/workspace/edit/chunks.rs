@@ -124,6 +124,11 @@ impl Context<'_> {
                 self.anchors
             ))
         };
+        if chunk.is_numbered && !self.text.is_empty() {
+            return Err(MatchError(
+                "its lines to add have no context, so their place is uncertain; include the lines around them".to_owned(),
+            ));
+        }
         let at = if self.anchors.is_empty() {
             self.text.len()
         } else {
@@ -314,6 +319,6 @@ fn reading(lines: &[Line], style: Style) -> Replacement {
     Replacement {
         old_text,
         new_text,
-        replace_all: false,
+        count: Some(1),
     }
 }

@@ -17,7 +17,7 @@ fn edit(old: &str, new: &str) -> Change {
     Change::Edits(vec![Replacement {
         old_text: old.to_owned(),
         new_text: new.to_owned(),
-        replace_all: false,
+        count: Some(1),
     }])
 }
 
@@ -233,7 +233,7 @@ fn replace_all_replaces_each_occurrence() {
     let all = Change::Edits(vec![Replacement {
         old_text: "a".into(),
         new_text: "aa".into(),
-        replace_all: true,
+        count: None,
     }]);
     assert_eq!(&*apply("a b a", &all).unwrap().new_text, "aa b aa");
 }
@@ -273,7 +273,7 @@ fn edits_are_all_or_none_on_the_text_as_read() {
         let edit = |(old, new): &(&str, &str)| Replacement {
             old_text: (*old).into(),
             new_text: (*new).into(),
-            replace_all: false,
+            count: Some(1),
         };
         Change::Edits(pairs.iter().map(edit).collect())
     };
@@ -382,7 +382,7 @@ proptest! {
     /// A skipped pass would find nothing. (A skipped Unicode pass would find the same as the previous one.)
     #[test]
     fn skipped_passes_would_find_nothing(text in "[ab\"“é \t\r\n]{0,12}", sought in "[ab\"“é \t\r\n]{1,4}") {
-        let edit = Replacement { old_text: sought.clone(), new_text: String::new(), replace_all: false };
+        let edit = Replacement { old_text: sought.clone(), new_text: String::new(), count: Some(1) };
         let found = |strategy| find(&Search::new(&text, &edit, strategy));
         for strategy in Strategy::PASSES.into_iter().filter(|strategy| !is_possible(&text, &sought, *strategy)) {
             let places = found(strategy);
@@ -402,7 +402,7 @@ proptest! {
         new in "[ab \t\r\n\u{e9}]{0,8}",
         replace_all: bool,
     ) {
-        let edit = Replacement { old_text: old, new_text: new, replace_all };
+        let edit = Replacement { old_text: old, new_text: new, count: (!replace_all).then_some(1) };
         if let Ok(outcome) = apply(&text, &Change::Edits(vec![edit.clone()])) {
             prop_assert_eq!(patched(&text, &outcome.places), &*outcome.new_text);
             prop_assert!(replace_all || outcome.places.len() == 1);
@@ -552,10 +552,10 @@ const MARK: &str = "\u{2603}";
 
 fn corpus_change(case: &Value) -> Change {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    let one = |old: &Value, new: String, replace_all| Replacement {
+    let one = |old: &Value, new: String, replace_all: bool| Replacement {
         old_text: text(old),
         new_text: new,
-        replace_all,
+        count: (!replace_all).then_some(1),
     };
     Change::Edits(match case["format"].as_str().unwrap() {
         "locate" => vec![one(&case["search"], MARK.to_owned(), false)],
@@ -590,7 +590,7 @@ fn blocks(patch: &str) -> Vec<Replacement> {
         Replacement {
             old_text: old.to_owned(),
             new_text: new.to_owned(),
-            replace_all: false,
+            count: Some(1),
         }
     };
     patch.split("<<<<<<< SEARCH\n").skip(1).map(block).collect()
@@ -626,7 +626,7 @@ fn flat_text_takes_the_old_indentation_or_is_refused() {
         let edit = Replacement {
             old_text: old.to_owned(),
             new_text: new.to_owned(),
-            replace_all: false,
+            count: Some(1),
         };
         apply(text, &Change::Edits(vec![edit])).map(|outcome| outcome.new_text.to_string())
     };
@@ -646,7 +646,7 @@ fn new_lines_end_as_the_file_does() {
         let edit = Replacement {
             old_text: "a".to_owned(),
             new_text: new.to_owned(),
-            replace_all: false,
+            count: Some(1),
         };
         let outcome = apply(text, &Change::Edits(vec![edit])).unwrap();
         assert_eq!(&*outcome.new_text, expected);

@@ -1,6 +1,6 @@
 //! Patches as `diff -u` and git write them, in the V4A format: the lines say what changes, their numbers are not needed.
 
-use super::PatchError;
+use super::{PatchError, are_numbers};
 use crate::text::blocks;
 
 /// The same patch between `*** Begin Patch` and `*** End Patch`; `None` where `text` is no such patch.
@@ -21,7 +21,7 @@ pub(super) fn as_v4a(text: &str) -> Result<Option<String>, PatchError> {
         let is_followed = ahead.next().is_some_and(|next| next.starts_with("@@"));
         let paths = line.strip_prefix("--- ").zip(new);
         let paths = paths
-            .map(|(old, new)| (path(old), path(new)))
+            .map(|(old, new)| without_prefixes(path(old), path(new)))
             .filter(|(old, new)| is_followed || old.is_none() || new.is_none());
         if let Some((old, new)) = paths {
             lines.next();
@@ -46,7 +46,8 @@ pub(super) fn as_v4a(text: &str) -> Result<Option<String>, PatchError> {
         } else if let Some(both) = line.strip_prefix("diff --git ") {
             patch += &head.take().unwrap_or_default();
             // Both names are the same unless the file is renamed.
-            names = Some(path(both.get(..both.len() / 2).unwrap_or_default()).unwrap_or_default());
+            let (old, new) = both.split_at(both.floor_char_boundary(both.len() / 2));
+            names = without_prefixes(path(old), path(new)).0;
             place = Place::Outside;
         } else if let (Some(name), Place::Outside) = (&names, &place) {
             if let Some(from) = line.strip_prefix("rename from ") {
@@ -65,15 +66,10 @@ pub(super) fn as_v4a(text: &str) -> Result<Option<String>, PatchError> {
                 )));
             }
         } else if line.starts_with("@@") {
-            let old = line.split(' ').nth(1).unwrap_or_default();
-            if old.ends_with(",0") && old != "-0,0" {
-                return Err(PatchError(format!(
-                    "the lines below `{line}` have no context, so their place is uncertain"
-                )));
-            }
             if matches!(place, Place::Head | Place::Lines) {
                 place = Place::Lines;
-                patch.push_str("@@\n");
+                let numbers = line.split("@@").nth(1).filter(|it| are_numbers(it));
+                patch.extend(["@@", numbers.unwrap_or_default(), "\n"]);
             }
         } else if matches!(place, Place::Lines | Place::New | Place::Deleted) {
             patch.extend([line, "\n"]);
@@ -134,11 +130,21 @@ enum Place {
     Deleted,
 }
 
-/// A name without the folder that git puts before it and the time that diff puts after it; `None` for no file.
+/// A name without the time that diff puts after it; `None` for no file.
 fn path(name: &str) -> Option<String> {
     let name = unquoted(name.split('\t').next().unwrap_or_default().trim());
-    let plain = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/"));
-    (name != "/dev/null").then(|| plain.unwrap_or(&name).to_owned())
+    (name != "/dev/null").then_some(name)
+}
+
+/// The names without `a/` and `b/`, which git puts before them. A folder may have such a name, too.
+fn without_prefixes(old: Option<String>, new: Option<String>) -> (Option<String>, Option<String>) {
+    let plain = |name: &Option<String>, prefix| match name {
+        Some(name) => name.strip_prefix(prefix).map(|name| Some(name.to_owned())),
+        None => Some(None),
+    };
+    plain(&old, "a/")
+        .zip(plain(&new, "b/"))
+        .unwrap_or((old, new))
 }
 
 /// A name that git quoted because of its characters.
@@ -192,7 +198,7 @@ mod tests {
     #[test]
     fn diffs_are_parsed_as_patches() {
         let diff = "diff --git a/x.py b/x.py\nindex 1..2 100644\n--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@ def f():\n one\n-two\n+2\n\\ No newline at end of file\n";
-        let expected = "*** Begin Patch\n*** Update File: x.py\n@@\n one\n-two\n+2\n\\ No newline at end of file\n*** End Patch";
+        let expected = "*** Begin Patch\n*** Update File: x.py\n@@ -1,2 +1,2 \n one\n-two\n+2\n\\ No newline at end of file\n*** End Patch";
         assert_eq!(as_v4a(diff).unwrap().as_deref(), Some(expected));
         assert_eq!(
             as_v4a("--- x.py\t2026-01-01\n+++ x.py\t2026-01-02\n@@ -1 +1 @@\n-a\n+b\n")
@@ -211,7 +217,7 @@ mod tests {
             diff --git a/from b/to\nsimilarity index 90%\nrename from from\nrename to to\n--- a/from\n+++ b/to\n@@ -1 +1 @@\n-x\n+y\n\
             diff --git a/here b/there\nsimilarity index 100%\nrename from here\nrename to there\n";
         let expected = "*** Begin Patch\n*** Add File: new\n+a\n+b\n*** Delete File: old\n-x\n*** Update File: from\n\
-            *** Move to: to\n@@\n-x\n+y\n*** Update File: here\n*** Move to: there\n*** End Patch";
+            *** Move to: to\n@@ -1 +1 \n-x\n+y\n*** Update File: here\n*** Move to: there\n*** End Patch";
         assert_eq!(as_v4a(diff).unwrap().as_deref(), Some(expected));
     }
 

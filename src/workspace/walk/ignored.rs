@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -180,16 +180,10 @@ impl Rules {
 
 fn parse(folder: &Path, file: File) -> Gitignore {
     let mut builder = GitignoreBuilder::new(folder);
-    for (index, line) in BufReader::new(file.take(LIMIT))
-        .lines()
-        .map_while(Result::ok)
-        .enumerate()
-    {
-        let line = if index == 0 {
-            line.trim_start_matches('\u{feff}')
-        } else {
-            &line
-        };
+    let mut text = Vec::new();
+    let _unreadable = file.take(LIMIT).read_to_end(&mut text);
+    let text = String::from_utf8_lossy(&text);
+    for line in text.trim_start_matches('\u{feff}').lines() {
         // A line that is not a valid glob is skipped, as git does.
         let _ = builder.add_line(None, line);
     }

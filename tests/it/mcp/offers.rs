@@ -216,7 +216,7 @@ fn a_server_needs_no_tools_and_one_without_lists_keeps_them() {
     assert_eq!(refused["result"]["stopReason"], "end_turn");
     send(&mut client, &session, "hello");
     let requests = world.rehearsal().requests();
-    assert_eq!(offered(requests.last().unwrap()).len(), 9);
+    assert_eq!(offered(requests.last().unwrap()).len(), 10);
     let without =
         |kind: &str| format!("MCP server `tricks` does not list its {kind}: the answer has none");
     let notices = notices(&client);

@@ -173,6 +173,7 @@ impl Server {
                 "line",
                 "flood",
                 "nonsense",
+                "refuse",
                 "rename",
             ]
             .map(tool)
@@ -232,6 +233,13 @@ impl Server {
                     &json!({ "jsonrpc": "2.0", "id": "s1", "method": "sampling/createMessage", "params": {} }),
                 );
                 return Some(json!({ "content": "no list", "isError": "perhaps" }));
+            }
+            "refuse" => {
+                let error = json!({ "code": 1, "message": "no disk" });
+                say(
+                    &json!({ "jsonrpc": "2.0", "id": message["id"], "result": null, "error": error }),
+                );
+                return None;
             }
             "rename" => {
                 self.renamed = true;

@@ -205,7 +205,7 @@ fn check(case: &Case) -> Result<(), TestCaseError> {
     let edit = Replacement {
         old_text: quoted.join(line_break),
         new_text: "NEW".to_owned(),
-        replace_all: false,
+        count: Some(1),
     };
     let outcome = apply(&text, &Change::Edits(vec![edit]));
     let Some(at) = expected(&lines, &quoted, line_break) else {
