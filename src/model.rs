@@ -106,6 +106,14 @@ impl Message {
         })
     }
 
+    /// The calls of an answer.
+    pub fn calls(&self) -> &[ToolCall] {
+        match self {
+            Self::Assistant(answer) => &answer.calls,
+            _ => &[],
+        }
+    }
+
     /// The text of an answer.
     pub fn answer_text(&self) -> &str {
         match self {

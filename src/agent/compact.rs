@@ -311,14 +311,8 @@ pub(super) fn summarized(
 
 /// What the calls themselves record: the last state of the plan, and the files read or changed last.
 pub(super) fn facts(entries: &[Arc<Entry>], tools: &[Arc<dyn Tool>]) -> String {
-    let calls: Vec<&ToolCall> = entries
-        .iter()
-        .filter_map(|entry| match entry.message() {
-            Message::Assistant(answer) => Some(&answer.calls),
-            _ => None,
-        })
-        .flatten()
-        .collect();
+    let calls = entries.iter().flat_map(|entry| entry.message().calls());
+    let calls: Vec<&ToolCall> = calls.collect();
     let mut text = String::new();
     if let Some(steps) = calls.iter().rev().find_map(|call| plan(call, tools)) {
         text.push_str("\n\nThe plan:");

@@ -166,11 +166,8 @@ fn span(first: u32, last: u32) -> String {
 
 /// The missing results of an interrupted turn: one for every call of the last message.
 pub fn missing_results(last: &Message) -> Option<Message> {
-    let Message::Assistant(answer) = last else {
-        return None;
-    };
-    let results: Vec<ToolResult> = answer
-        .calls
+    let results: Vec<ToolResult> = last
+        .calls()
         .iter()
         .map(|call| ToolResult {
             call_id: call.id.clone(),

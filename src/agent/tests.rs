@@ -2,6 +2,7 @@
 
 mod limits;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -124,6 +125,7 @@ impl Play {
                 ..Instructions::default()
             }),
             history: vec![Entry::new(message, &provider)],
+            call_ids: HashSet::new(),
             provider,
             tools,
             context: ToolContext::new(workspace, cancel.clone()),

@@ -66,6 +66,8 @@ pub struct Turn {
     pub preamble: Preamble,
     /// The conversation, with the person's new message last.
     pub history: Vec<Arc<Entry>>,
+    /// The ids of all calls of the session, those that the conversation no longer has, too.
+    pub call_ids: HashSet<String>,
     /// The tools the model may call.
     pub tools: Arc<[Arc<dyn Tool>]>,
     /// The context of tools; its token cancels the turn.
@@ -117,11 +119,6 @@ pub async fn run_turn(mut turn: Turn, steps: Steps) {
         .await;
     let mut state = State {
         messages: turn.history.clone(),
-        call_ids: turn
-            .history
-            .iter()
-            .flat_map(|entry| call_ids(entry.message()))
-            .collect(),
         permits: Permits::new(turn.limits.parallel),
         guard: Guard::default(),
         spent: Spent::default(),
@@ -152,14 +149,6 @@ pub async fn run_turn(mut turn: Turn, steps: Steps) {
     state.steps.event(done).await;
 }
 
-fn call_ids(message: &Message) -> impl Iterator<Item = String> {
-    let calls = match message {
-        Message::Assistant(answer) => answer.calls.as_slice(),
-        _ => &[],
-    };
-    calls.iter().map(|call| call.id.clone())
-}
-
 /// The text of an answer.
 fn said(answer: Option<&Message>) -> &str {
     answer.map_or("", Message::answer_text)
@@ -169,8 +158,6 @@ struct State {
     turn: Turn,
     steps: Steps,
     messages: Vec<Arc<Entry>>,
-    /// The ids of all calls in `messages`.
-    call_ids: HashSet<String>,
     permits: Permits,
     guard: Guard,
     /// Usage that counts towards its limits.
@@ -316,7 +303,7 @@ impl State {
             tools: &self.turn.tools,
             context: &self.turn.context,
             history: &self.messages,
-            taken: &self.call_ids,
+            taken: &self.turn.call_ids,
             steps: &self.steps,
         };
         let answer = listen(inputs, request, &mut schedule).await;
@@ -497,7 +484,8 @@ impl State {
     }
 
     async fn push(&mut self, message: Message) -> Arc<Message> {
-        self.call_ids.extend(call_ids(&message));
+        let ids = message.calls().iter().map(|call| call.id.clone());
+        self.turn.call_ids.extend(ids);
         let entry = Entry::new(message, &self.turn.provider);
         self.messages.push(Arc::clone(&entry));
         let message = entry.share();

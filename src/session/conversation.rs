@@ -1,5 +1,6 @@
 //! The conversation as the model reads it, and its journal.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -18,6 +19,8 @@ pub(super) struct Conversation {
     id: SessionId,
     pub journal: Journal,
     pub history: Vec<Arc<Entry>>,
+    /// The ids of all calls so far.
+    pub call_ids: HashSet<String>,
     /// Loaded messages that wait for a model to be encoded for.
     pub loaded: Vec<Arc<Message>>,
     pub guidance: Guidance,
@@ -89,6 +92,8 @@ impl Conversation {
             self.journal.taught(provider);
         }
         self.journal.message(&entry);
+        let calls = entry.message().calls().iter();
+        self.call_ids.extend(calls.map(|call| call.id.clone()));
         self.history.push(entry);
     }
 

@@ -19,6 +19,8 @@ use crate::workspace::Workspace;
 /// The mode, the rules, and what the running turn asks.
 pub(super) struct Questions {
     pub mode: Mode,
+    /// The last mode that was not `plan`: a plan is carried out in it.
+    acting: Mode,
     /// The widest mode the administrator allows.
     pub widest: Mode,
     pub policy: Policy,
@@ -56,6 +58,7 @@ impl Questions {
     pub fn new(mode: Mode, widest: Mode, policy: Policy, remembered: Option<Remembered>) -> Self {
         Self {
             mode,
+            acting: if mode == Mode::Plan { Mode::Ask } else { mode },
             widest,
             policy,
             remembered,
@@ -111,10 +114,18 @@ impl Questions {
         }
     }
 
-    /// The person chose a mode.
+    /// The mode is another one from now on.
     pub fn set_mode(&mut self, mode: Mode) {
         self.mode = mode;
+        if mode != Mode::Plan {
+            self.acting = mode;
+        }
         self.turn.is_allowed = false;
+    }
+
+    /// The person started a plan.
+    pub fn leave_plan(&mut self) {
+        self.set_mode(self.acting.min(self.widest));
     }
 
     fn open_facts(&self) -> Option<&Facts> {

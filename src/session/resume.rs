@@ -20,10 +20,12 @@ impl Actor {
                 return self.outbox.failure(failure);
             }
         };
+        let lost = lost(&kept);
         let (questions, conversation) = (&mut self.questions, &mut self.conversation);
         if self.keeps_mode {
-            let mode = kept.mode.unwrap_or(questions.mode);
-            questions.mode = mode.min(questions.widest);
+            for mode in kept.acting.into_iter().chain(kept.mode) {
+                questions.set_mode(mode.min(questions.widest));
+            }
         } else if kept.mode.is_some_and(|mode| mode != questions.mode) {
             conversation.journal.mode(questions.mode);
         }
@@ -40,6 +42,7 @@ impl Actor {
         self.spending.resume(kept.spent, kept.tokens, kept.cost);
         conversation.turns = kept.turns;
         conversation.loaded = kept.messages;
+        conversation.call_ids = kept.call_ids;
         conversation.reset_guidance();
         for change in store::changes(&kept.shown) {
             self.changes.checkpoints.restore(change).await;
@@ -64,19 +67,7 @@ impl Actor {
             effort: self.models.effort,
             cost: kept.cost,
         });
-        self.outbox.notices(another_model);
-        // What is lost: lines of the journal, and messages that the model no longer sees.
-        let damaged = format!(
-            "this session's journal is damaged: {} skipped",
-            counted(kept.unreadable, "line")
-        );
-        let unseen = format!(
-            "the oldest messages don't fit in a request: the model no longer sees {}",
-            counted(kept.forgotten, "message")
-        );
-        self.outbox
-            .notices((kept.unreadable > 0).then_some(damaged));
-        self.outbox.notices((kept.forgotten > 0).then_some(unseen));
+        self.outbox.notices(another_model.into_iter().chain(lost));
         for QueuedPrompt { id, prompt } in kept.queued {
             self.outbox
                 .give_back(&id.into(), prompt.into(), ReturnReason::Restarted);
@@ -114,4 +105,22 @@ impl Actor {
         }
         opened
     }
+}
+
+/// What the journal or the model's history lacks, for the person.
+fn lost(kept: &Kept) -> Vec<String> {
+    let mut lost = Vec::new();
+    if kept.unreadable > 0 {
+        let lines = counted(kept.unreadable, "line");
+        lost.push(format!(
+            "this session's journal is damaged: {lines} skipped"
+        ));
+    }
+    if kept.forgotten > 0 {
+        let messages = counted(kept.forgotten, "message");
+        lost.push(format!(
+            "the oldest messages don't fit in a request: the model no longer sees {messages}"
+        ));
+    }
+    lost
 }

@@ -153,7 +153,7 @@ impl Actor {
         }
         // A mode that the person chose, or that the session was saved with, stays.
         if start == Start::New && self.questions.mode == mode {
-            self.questions.mode = settings.mode;
+            self.questions.set_mode(settings.mode);
         }
         let workspace = self.workspace.clone();
         let setup = connect::setup(Arc::clone(&self.id), start, &settings, workspace);
@@ -388,12 +388,7 @@ impl Actor {
                     && facts.is_plan()
                     && [START, START_FRESH].contains(&answer.as_str())
                 {
-                    // Back to the mode that sessions start in.
-                    let mode = match self.models.settings.mode {
-                        Mode::Plan => Mode::Ask,
-                        mode => mode,
-                    };
-                    self.questions.mode = mode.min(self.questions.widest);
+                    self.questions.leave_plan();
                     self.conversation.journal.mode(self.questions.mode);
                 }
                 outbox.push(AgentEvent::PermissionResolved { call_id, outcome });

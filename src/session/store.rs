@@ -52,8 +52,8 @@ pub(super) struct Journal {
     folders: Vec<PathBuf>,
     /// The chat file that shows the session.
     chat: Option<PathBuf>,
-    /// A mode chosen before there was anything to write.
-    mode: Option<Mode>,
+    /// The modes chosen before there was anything to write, each once, the last one last.
+    modes: Vec<Mode>,
     /// The last recorded model.
     held: Option<Held>,
     /// What was recorded of refusals, by [`Provider::place`].
@@ -137,7 +137,7 @@ impl Journal {
             };
             self.note(Record::Session(head));
         }
-        if let Some(mode) = self.mode.take() {
+        for mode in std::mem::take(&mut self.modes) {
             self.note(Record::Mode { mode });
         }
         self.note_held(held);
@@ -182,7 +182,8 @@ impl Journal {
         if self.begun {
             self.note(Record::Mode { mode });
         } else {
-            self.mode = Some(mode);
+            self.modes.retain(|other| *other != mode);
+            self.modes.push(mode);
         }
     }
 

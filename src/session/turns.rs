@@ -183,6 +183,7 @@ impl Actor {
             provider,
             preamble,
             history: self.conversation.history.clone(),
+            call_ids: self.conversation.call_ids.clone(),
             tools: Arc::clone(&self.models.tools),
             context: ToolContext {
                 secrets: self.secrets.clone(),

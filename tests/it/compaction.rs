@@ -426,3 +426,78 @@ fn the_window_in_the_words_of_each_server_is_used_in_every_dialect() {
         assert_eq!(sizes.next_back(), window, "{api} {body}");
     }
 }
+
+#[test]
+fn no_call_has_the_id_of_an_earlier_one_of_its_session() {
+    let write = |path| {
+        call(
+            "c1",
+            "write_file",
+            json!({ "path": path, "content": "x\n" }),
+        )
+    };
+    let world = World::new(json!([
+        [write("a.txt")],
+        [{ "text": "long ".repeat(2000) }],
+        [{ "text": "In short." }],
+        [write("b.txt")],
+        [{ "text": "Done." }],
+        [write("c.txt")],
+        [{ "text": "Done." }],
+    ]));
+    let start = |world: &World, method: &str, session: &str| {
+        let mut client = world.client();
+        let params = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
+        let session = client.call(method, params)["result"]["sessionId"].clone();
+        (client, session)
+    };
+    let (mut client, session) = start(&world, "session/new", "");
+    let session = session.as_str().unwrap();
+    let edit = json!({ "sessionId": session, "modeId": "edit" });
+    client.call("session/set_mode", edit);
+    for words in ["write a", "/compact", "write b"] {
+        ask(&mut client, session, words);
+    }
+    client.end();
+    let (mut client, _) = start(&world, "session/resume", session);
+    ask(&mut client, session, "write c");
+    client.end();
+    let (mut client, _) = start(&world, "session/load", session);
+    let mut calls = Vec::new();
+    for _ in 0..3 {
+        let shown = client.update("tool_call");
+        let id = shown["toolCallId"].clone();
+        let ended = client.find(|message| {
+            let update = &message["params"]["update"];
+            update["toolCallId"] == id && update["status"] == "completed"
+        });
+        let path = ended["params"]["update"]["content"][0]["path"].clone();
+        calls.push((id, path));
+    }
+    for (at, (id, path)) in calls.iter().enumerate() {
+        let earlier = calls.iter().take(at);
+        assert!(earlier.clone().all(|other| other.0 != *id), "{calls:?}");
+        assert!(path.is_string(), "{calls:?}");
+    }
+}
+
+#[test]
+fn a_cancelled_summary_leaves_everything_as_it_was() {
+    let world = World::new(json!([
+        [call("c1", "read_file", json!({ "path": "a.txt" }))],
+        [{ "text": "long ".repeat(2000) }],
+        [{ "gate": "never" }],
+        [{ "text": "Still here." }],
+    ]));
+    world.write("a.txt", &"line\n".repeat(500));
+    let mut client = world.client();
+    let session = client.session(&world);
+    ask(&mut client, &session, "read it");
+    let compact = client.prompt(&session, "/compact");
+    world.wait(world.rehearsal().waiting_at("never"));
+    client.notify("session/cancel", json!({ "sessionId": session }));
+    assert_eq!(client.answer(compact)["result"]["stopReason"], "cancelled");
+    ask(&mut client, &session, "what was in it?");
+    let last = world.rehearsal().requests().len() - 1;
+    assert_eq!(messages(&world, last)[..3], messages(&world, 1)[..3]);
+}

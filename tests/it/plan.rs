@@ -100,6 +100,42 @@ fn a_plan_is_a_file_and_starts_as_edited() {
 }
 
 #[test]
+fn a_plan_starts_in_the_mode_before_it() {
+    let world = World::new(script(&[say(STEPS), edit(), say("Renamed.")]));
+    world.write("a.rs", "one\n");
+    let start = |world: &World| {
+        let mut client = world.stranger();
+        let mut params = world.handshake(json!({ "experimental": { "tandem": {} } }));
+        params["initializationOptions"] = json!({ "mode": "auto" });
+        client.shake_hands(params);
+        client
+    };
+    let mut client = start(&world);
+    let session = client.session(&world);
+    for mode in ["ask", "plan"] {
+        let params = json!({ "sessionId": session, "modeId": mode });
+        client.call("session/set_mode", params);
+    }
+    let asks = |client: &mut Client| {
+        let prompt = client.prompt(&session, "how would you rename it?");
+        (prompt, client.next("session/request_permission"))
+    };
+    let (prompt, asked) = asks(&mut client);
+    choose(&mut client, &asked, "reject_once");
+    client.answer(prompt);
+    client.end();
+    let mut client = start(&world);
+    let params = json!({ "sessionId": session, "cwd": world.path(), "mcpServers": [] });
+    client.call("session/resume", params);
+    let (prompt, asked) = asks(&mut client);
+    choose(&mut client, &asked, "answer_start");
+    let edit = client.next("session/request_permission");
+    assert_eq!(edit["params"]["toolCall"]["title"], "Edit a.rs");
+    choose(&mut client, &edit, "allow_once");
+    client.answer(prompt);
+}
+
+#[test]
 fn a_plan_starts_alone_in_the_context() {
     let world = World::new(script(&[say("Done.")]));
     let (mut client, _, prompt, asked) = planned(&world, json!({}));

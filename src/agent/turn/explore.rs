@@ -4,7 +4,7 @@
 //! which has no calls; calls are decided by the rules of the session, and what they would ask about is refused; an
 //! explorer starts no other one, and dropping it closes its stream.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -150,6 +150,7 @@ impl OfTurn {
                 until: Instant::now().checked_add(shared.bounds.time / 4 * 3),
             },
             history: vec![Entry::new(Message::text(question), &provider)],
+            call_ids: HashSet::new(),
             provider,
             preamble,
             tools: Arc::clone(&shared.tools),

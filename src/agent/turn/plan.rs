@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{Message, State, said};
 use crate::agent::event::{Permission, START, START_FRESH};
 use crate::agent::prompt::{GO, plans_only};
-use crate::agent::{Entry, Step, ask, compact};
+use crate::agent::{Entry, ask, compact};
 use crate::domain::{Location, Preview};
 use crate::workspace::{StateFolder, native};
 
@@ -73,13 +73,8 @@ impl State {
             }
             Permission::Answered(answer) if answer == START_FRESH => {
                 let text = format!("The user approved this plan: carry it out now.\n\n{plan}");
-                self.messages = vec![Entry::new(Message::text(text), &self.turn.provider)];
-                self.call_ids.clear();
-                self.counted = None;
-                self.turn
-                    .guidance
-                    .reset_to(self.messages.iter().map(|entry| entry.message()));
-                self.steps.send(Step::History(self.messages.clone())).await;
+                let plan = Entry::new(Message::text(text), &self.turn.provider);
+                self.replace(vec![plan]).await;
                 true
             }
             _ => false,

@@ -142,13 +142,8 @@ impl State {
     /// Compacts the conversation; returns whether it got shorter.
     pub async fn compact(&mut self, cause: Cause) -> bool {
         let before = self.size();
-        let window = self
-            .turn
-            .provider
-            .window()
-            .unwrap_or(before)
-            .min(before.max(1));
         let provider = self.turn.provider.clone();
+        let window = provider.window().unwrap_or(before).min(before.max(1));
         let newest = self.unseen();
         let recent = compact::tail(&self.messages, window / 4).min(newest);
         let mut messages = compact::elide(&self.messages, recent, &provider)
@@ -171,12 +166,13 @@ impl State {
             } else {
                 new.to_vec()
             };
-            if let Some(summary) = self.summarize(old).await {
-                let summary = format!(
-                    "{}{}",
-                    summary.trim(),
-                    compact::facts(old, &self.turn.tools)
-                );
+            let summary = self.summarize(old).await;
+            if self.turn.context.cancel.is_cancelled() {
+                return false;
+            }
+            if let Some(summary) = summary {
+                let facts = compact::facts(old, &self.turn.tools);
+                let summary = format!("{}{facts}", summary.trim());
                 let plans = self.only_plans();
                 let shorter =
                     |verbatim| compact::summarized(verbatim, &summary, &new, plans, &provider);
@@ -198,12 +194,7 @@ impl State {
         if cause == Cause::Overflow && ends_with_half_an_answer(&messages) {
             messages.push(Entry::new(Message::note(CUT_OFF), &provider));
         }
-        self.messages.clone_from(&messages);
-        self.turn
-            .guidance
-            .reset_to(messages.iter().map(|entry| entry.message()));
-        self.counted = None;
-        self.steps.send(Step::History(messages)).await;
+        self.replace(messages).await;
         let after = self.size();
         let summary =
             format!("the session was shortened from about {before} to {after} tokens: {how}");
@@ -215,6 +206,15 @@ impl State {
             })
             .await;
         true
+    }
+
+    /// Continues with other messages.
+    pub async fn replace(&mut self, messages: Vec<Arc<Entry>>) {
+        let read = messages.iter().map(|entry| entry.message());
+        self.turn.guidance.reset_to(read);
+        self.counted = None;
+        self.messages.clone_from(&messages);
+        self.steps.send(Step::History(messages)).await;
     }
 
     /// Has the model continue a truncated answer in a conversation that cannot be shortened: some providers report a full
@@ -248,8 +248,7 @@ impl State {
             .then(|| compact::without_images(&self.messages, &self.turn.provider))
             .flatten();
         let Some(left) = left else { return false };
-        self.messages.clone_from(&left);
-        self.steps.send(Step::History(left)).await;
+        self.replace(left).await;
         let message = format!(
             "the model does not accept these images; continuing without them: {}",
             error.message
@@ -361,7 +360,7 @@ impl State {
             messages,
             may_call: false,
         });
-        let mut collector = Collector::new(&self.call_ids);
+        let mut collector = Collector::new(&self.turn.call_ids);
         let end = loop {
             let event = tokio::select! {
                 biased;

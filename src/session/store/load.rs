@@ -18,9 +18,13 @@ pub(in crate::session) struct Kept {
     pub shown: Shown,
     /// The model's history.
     pub messages: Vec<Arc<Message>>,
+    /// The ids of all its calls.
+    pub call_ids: HashSet<String>,
     /// The missing results at its end: part of `messages`, but not of the journal yet.
     pub repair: Option<Arc<Message>>,
     pub mode: Option<Mode>,
+    /// The last mode that was not `plan`.
+    pub acting: Option<Mode>,
     pub held: Option<Held>,
     /// The options that its models' servers refused, by `provider/model at URL`.
     pub taught: BTreeMap<String, Taught>,
@@ -146,6 +150,8 @@ impl Kept {
             Record::Message { message } => {
                 let is_answer = matches!(**message, Message::Assistant(_));
                 self.spent.iterations += u64::from(is_answer && !self.counts_itself);
+                let calls = message.calls().iter();
+                self.call_ids.extend(calls.map(|call| call.id.clone()));
                 self.push(message.clone(), bytes);
             }
             Record::Compacted { messages }
@@ -156,7 +162,10 @@ impl Kept {
                 self.history = bytes;
             }
             Record::Note { text } => self.notes.push(text.clone()),
-            Record::Mode { mode } => self.mode = Some(*mode),
+            Record::Mode { mode } => {
+                self.mode = Some(*mode);
+                self.acting = self.mode.filter(|mode| *mode != Mode::Plan).or(self.acting);
+            }
             Record::Queue { prompts } => self.queued.clone_from(prompts),
             Record::Unconfirmed(call) => {
                 self.unconfirmed.retain(|other| other.id != call.id);
@@ -199,9 +208,7 @@ impl Kept {
     fn push(&mut self, message: Arc<Message>, bytes: u64) {
         match &*message {
             // A result without its call (whose line was lost) would be rejected by every provider.
-            Message::Results { results }
-                if !self.owed().is_some_and(|owed| answers(&owed, results)) =>
-            {
+            Message::Results { results } if !self.owes(results) => {
                 self.unreadable += 1;
             }
             Message::Results { .. } => self.messages.push(message),
@@ -238,12 +245,11 @@ impl Kept {
         self.messages.extend(self.repair.clone());
     }
 
-    /// The calls of the last message, if it is an answer with calls.
-    fn owed(&self) -> Option<Vec<String>> {
-        let Some(Message::Assistant(answer)) = self.messages.last().map(|last| &**last) else {
-            return None;
-        };
-        Some(answer.calls.iter().map(|call| call.id.clone()).collect())
+    /// Whether these are the results of the calls in the last message.
+    fn owes(&self, results: &[ToolResult]) -> bool {
+        let calls = self.messages.last().map_or(&[][..], |last| last.calls());
+        let ids = results.iter().map(|result| &result.call_id);
+        calls.iter().map(|call| &call.id).eq(ids)
     }
 
     /// The results missing after the last message. A call known to have ended is distinguished from one that may not
@@ -304,7 +310,3 @@ impl Shown {
 
 const RAN: &str = "it ran, but tandem was stopped before its result was saved; check the state before you repeat it";
 const STOPPED: &str = "tandem was stopped before it ended; check the state before you repeat it";
-
-fn answers(owed: &[String], results: &[ToolResult]) -> bool {
-    owed.iter().eq(results.iter().map(|result| &result.call_id))
-}

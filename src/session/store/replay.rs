@@ -174,10 +174,8 @@ fn with_images(mut attached: Vec<Value>, message: &Message) -> Vec<Value> {
 fn asked(records: &VecDeque<Record>) -> HashSet<String> {
     let mut asked = HashSet::new();
     for record in records {
-        if let Record::Message { message } = record
-            && let Message::Assistant(answer) = &**message
-        {
-            asked.extend(answer.calls.iter().map(|call| call.id.clone()));
+        if let Record::Message { message } = record {
+            asked.extend(message.calls().iter().map(|call| call.id.clone()));
         }
     }
     asked
