@@ -38,9 +38,11 @@ use std::sync::Arc;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use serde_json::Value;
 
+use self::apply_patch::ApplyPatch;
 pub use self::code::QuickFixes;
 pub use self::context::{Explorer, ToolContext, Withheld};
 pub use self::diagnostics::{list as list_problems, problems};
+use self::edit_file::EditFile;
 pub use self::grep::symbols::{Symbol, symbols};
 pub use self::list_files::tree;
 pub use self::output::ToolOutput;
@@ -75,8 +77,8 @@ pub fn all(editing: Editing) -> Arc<[Arc<dyn Tool>]> {
 /// [`all`], with `run_command` described for this shell.
 fn written_for(editing: Editing, dialect: Dialect) -> Arc<[Arc<dyn Tool>]> {
     let edit: Arc<dyn Tool> = match editing {
-        Editing::Replacements => Arc::new(edit_file::EditFile),
-        Editing::Patches => Arc::new(apply_patch::ApplyPatch),
+        Editing::Replacements => Arc::new(EditFile),
+        Editing::Patches => Arc::new(ApplyPatch),
     };
     Arc::new([
         Arc::new(read_file::ReadFile),
@@ -121,10 +123,8 @@ pub const COMMAND: &str = <run_command::RunCommand as TypedTool>::NAME;
 
 /// The name of the tool that changes parts of files.
 pub fn edit_name(tools: &[Arc<dyn Tool>]) -> Option<&str> {
-    tools
-        .iter()
-        .find(|tool| tool.editing().is_some())
-        .map(|tool| tool.name())
+    let mut names = tools.iter().map(|tool| tool.name());
+    names.find(|name| [EditFile::NAME, ApplyPatch::NAME].contains(name))
 }
 
 /// The tool called `name`.
@@ -146,23 +146,17 @@ pub trait Tool: Send + Sync {
     /// Its kind.
     fn kind(&self) -> ToolKind;
     /// The tool that carries out a call with these arguments, if it is another one.
-    fn meant(&self, arguments: &Value) -> Option<Arc<dyn Tool>> {
-        let _ = arguments;
+    fn meant(&self, _arguments: &Value) -> Option<Arc<dyn Tool>> {
         None
     }
     /// Like the previous method, for calls where only the workspace's files show which tool it is. Permission is decided
     /// on that tool.
-    fn instead(&self, context: &ToolContext, arguments: &Value) -> Option<Arc<dyn Tool>> {
-        let _ = (context, arguments);
+    fn instead(&self, _context: &ToolContext, _arguments: &Value) -> Option<Arc<dyn Tool>> {
         None
     }
     /// The name that permission rules use: its own, unless another tool's rules cover it.
     fn rule_name(&self) -> &str {
         self.name()
-    }
-    /// How it edits parts of files; `None` if it is not an editing tool.
-    fn editing(&self) -> Option<Editing> {
-        None
     }
     /// The plan that a call with these arguments sets.
     fn plan(&self, _arguments: &Value) -> Option<Vec<PlanEntry>> {

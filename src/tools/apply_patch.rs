@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::batch::{self, Item, What};
 use super::edit_file::EditFile;
-use super::{Editing, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::calls::arguments::partial;
 use crate::workspace::patch::{Action, FilePatch, changes_permissions, parse};
 use crate::workspace::{Change, WorkspacePath};
@@ -33,7 +33,6 @@ impl TypedTool for ApplyPatch {
         ones with +). All files change or none. Copy context from what read_file showed, without the line numbers.";
     const KIND: ToolKind = ToolKind::Edit;
     const RULE_NAME: &'static str = EditFile::NAME;
-    const EDITING: Option<Editing> = Some(Editing::Patches);
     const EXAMPLE: &'static str = r#"{"patch": "*** Begin Patch\n*** Update File: src/main.rs\n@@ fn main() {\n-    let x = 1;\n+    let x = 2;\n*** End Patch"}"#;
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {

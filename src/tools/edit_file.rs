@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::changes::{commit, propose, sketch};
-use super::{Editing, Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
+use super::{Preview, ToolContext, ToolError, ToolKind, ToolOutput, TypedTool};
 use crate::calls::arguments::{bare, partial};
 use crate::calls::{SWALLOWED, holds_another};
 use crate::workspace::{Change, Replacement};
@@ -38,7 +38,6 @@ impl TypedTool for EditFile {
     const DESCRIPTION: &'static str = "Replace text in a file. Copy old_text from what read_file showed, without the \
         line numbers. Make several changes of one file in one call.";
     const KIND: ToolKind = ToolKind::Edit;
-    const EDITING: Option<Editing> = Some(Editing::Replacements);
     const EXAMPLE: &'static str = r#"{"path": "src/main.rs", "edits": [{"old_text": "let x = 1;", "new_text": "let x = 2;"}]}"#;
 
     async fn preview(context: &ToolContext, arguments: Arguments) -> Result<Preview, ToolError> {

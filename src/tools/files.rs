@@ -12,7 +12,7 @@ use crate::domain::lock;
 use crate::text;
 use crate::text::display::escape_line;
 use crate::workspace::walk::{Entry, Kind};
-use crate::workspace::{self, PathError, Workspace, WorkspacePath, native};
+use crate::workspace::{self, Workspace, WorkspacePath, native};
 
 /// The search for a similar name stops after this many files.
 const SEARCHED_FOR_HINT: usize = 50_000;
@@ -24,16 +24,15 @@ pub(super) fn starts(
     name: Option<&str>,
 ) -> Result<Vec<WorkspacePath>, ToolError> {
     match name.map(str::trim) {
-        None | Some("") => Ok(roots(&context.workspace)?),
+        None | Some("") => Ok(roots(&context.workspace)),
         Some(name) => Ok(vec![context.resolve(name)?]),
     }
 }
 
-pub(super) fn roots(workspace: &Workspace) -> Result<Vec<WorkspacePath>, PathError> {
-    workspace
-        .roots()
-        .iter()
-        .map(|root| workspace.resolve_path(root.path()))
+pub(super) fn roots(workspace: &Workspace) -> Vec<WorkspacePath> {
+    let roots = workspace.roots().iter();
+    roots
+        .filter_map(|root| workspace.resolve_path(root.path()).ok())
         .collect()
 }
 
@@ -179,28 +178,28 @@ pub(super) async fn did_you_mean(context: &ToolContext, path: &WorkspacePath) ->
 /// Files with the name of `path` or a similar one: the same name anywhere, similar names in the same folder.
 fn near(workspace: &Workspace, path: &WorkspacePath, cancel: &CancellationToken) -> Vec<String> {
     let wanted = path.absolute();
-    let (Some(name), Ok(starts)) = (wanted.file_name(), roots(workspace)) else {
+    let Some(name) = wanted.file_name() else {
         return Vec::new();
     };
     let name = name.to_string_lossy().to_lowercase();
     let found = Mutex::new(BTreeSet::new());
     let seen = AtomicUsize::new(0);
     let enough = cancel.child_token();
-    for start in starts {
+    for start in roots(workspace) {
         let (from, folder) = (start.absolute(), wanted.parent());
         let visitor = || {
             |entry: &Entry<'_>| {
                 if seen.fetch_add(1, Ordering::Relaxed) > SEARCHED_FOR_HINT {
                     enough.cancel();
                 }
-                let here = from.join(entry.below());
+                let here = from.join(entry.below);
                 let its_name = here
                     .file_name()
                     .unwrap_or_default()
                     .to_string_lossy()
                     .to_lowercase();
                 let likeness = likeness(&name, &its_name, here.parent() == folder);
-                if likeness > 0 && entry.kind() != Kind::Folder {
+                if likeness > 0 && entry.kind != Kind::Folder {
                     lock(&found).insert((255 - likeness, shown(workspace, &here)));
                 }
             }

@@ -124,8 +124,8 @@ fn find(
         let from = start.absolute();
         let visitor = || {
             |entry: &Entry<'_>| {
-                if entry.kind() != Kind::Folder && search.pattern.matches(entry.below()) {
-                    lock(&found).add(from.join(entry.below()));
+                if entry.kind != Kind::Folder && search.pattern.matches(entry.below) {
+                    lock(&found).add(from.join(entry.below));
                 }
             }
         };
@@ -133,7 +133,7 @@ fn find(
         let walked = workspace
             .walk(start, search.depth, cancel, visitor)
             .unwrap_or_default();
-        lock(&found).unreadable += walked.unreadable;
+        lock(&found).unreadable += walked;
     }
     found.into_inner().expect("no visitor panics")
 }

@@ -130,18 +130,18 @@ fn look(
         |entry: &Entry<'_>| {
             let mut entries = lock(&entries);
             if entries.len() < SEEN {
-                entries.push((entry.below().to_owned(), entry.kind()));
+                entries.push((entry.below.to_owned(), entry.kind));
             } else {
                 enough.cancel();
             }
         }
     };
-    let walked = workspace.walk(start, depth, &enough, visitor)?;
+    let unreadable = workspace.walk(start, depth, &enough, visitor)?;
     let entries = entries.into_inner().expect("no visitor panics");
     Ok(Seen {
         entries,
         is_too_much: enough.is_cancelled() && !cancel.is_cancelled(),
-        unreadable: walked.unreadable,
+        unreadable,
     })
 }
 

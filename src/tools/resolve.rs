@@ -135,10 +135,7 @@ impl Catalog for Arc<[Arc<dyn Tool>]> {
 
 /// A model is offered one way to edit, but may know another.
 fn ways_to_edit(tools: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
-    let can_edit = tools
-        .iter()
-        .any(|tool| [EditFile::NAME, ApplyPatch::NAME].contains(&tool.name()));
-    if can_edit {
+    if super::edit_name(tools).is_some() {
         vec![Arc::new(EditFile), Arc::new(ApplyPatch)]
     } else {
         Vec::new()

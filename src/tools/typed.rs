@@ -10,9 +10,7 @@ use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{
-    Editing, Pending, PlanEntry, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput,
-};
+use super::{Pending, PlanEntry, Preview, Tool, ToolContext, ToolError, ToolKind, ToolOutput};
 use crate::calls::arguments::{self, Unknown};
 
 /// A tool whose arguments are a type: their schema is derived from it, and they are validated before the tool runs.
@@ -28,8 +26,6 @@ pub trait TypedTool: Send + Sync + 'static {
     const KIND: ToolKind;
     /// See [`Tool::rule_name`].
     const RULE_NAME: &'static str = Self::NAME;
-    /// See [`Tool::editing`].
-    const EDITING: Option<Editing> = None;
     /// Arguments of a correct call, shown to a model after invalid ones.
     const EXAMPLE: &'static str;
 
@@ -44,8 +40,7 @@ pub trait TypedTool: Send + Sync + 'static {
     }
 
     /// See [`Tool::meant`].
-    fn meant(&self, arguments: &Value) -> Option<Arc<dyn Tool>> {
-        let _ = arguments;
+    fn meant(&self, _arguments: &Value) -> Option<Arc<dyn Tool>> {
         None
     }
 
@@ -107,10 +102,6 @@ impl<T: TypedTool> Tool for T {
 
     fn rule_name(&self) -> &str {
         T::RULE_NAME
-    }
-
-    fn editing(&self) -> Option<Editing> {
-        T::EDITING
     }
 
     fn plan(&self, arguments: &Value) -> Option<Vec<PlanEntry>> {

@@ -54,13 +54,11 @@ impl TypedTool for WriteFile {
     }
 }
 
-/// A text the model has not seen is not replaced, neither in the editor nor on disk. If the disk would not let it be
-/// replaced anyway, the error says that instead.
+/// A text the model has not seen is not replaced, neither in the editor nor on disk.
 async fn refuse_unread(context: &ToolContext, arguments: &Arguments) -> Result<(), ToolError> {
     let path = context.resolve(&arguments.path)?;
     if unless_cancelled(context, context.workspace.knows(&path)).await? {
         return Ok(());
     }
-    unless_cancelled(context, path.has_room(arguments.content.len())).await??;
     Err(FileError::Unread(path.display()).into())
 }

@@ -53,7 +53,7 @@ impl Workspace {
     ) -> Result<FileChange, FileError> {
         let now = Now::look(self, path).await?;
         let effect = Effect::of(self, path, change, &now).await?;
-        self.0.seen.shown(path, now.text());
+        self.0.seen.shown(path, &now.text);
         Ok(effect.change)
     }
 }
@@ -77,14 +77,14 @@ pub(super) async fn commit(
     let mut last: Option<Effect> = None;
     for _ in 0..ATTEMPTS {
         let now = Now::look(workspace, path).await?;
-        let is_made = |last: &Effect| *last.outcome.new_text == *now.text();
+        let is_made = |last: &Effect| *last.outcome.new_text == *now.text;
         // A refused edit may have been applied after all, for example if the document was closed right after it.
         let (mut effect, attempt) = if let Some(made) = last.take().filter(is_made) {
             (made, Attempt::Done(None))
         } else {
             let effect = Effect::of(workspace, path, change, &now).await?;
             if now.exists()
-                && *effect.outcome.new_text == *now.text()
+                && *effect.outcome.new_text == *now.text
                 && effect.change.before == effect.change.after
             {
                 return Ok(effect.change);
@@ -162,8 +162,8 @@ impl Effect {
         change: &Change,
         now: &Now,
     ) -> Result<Self, FileError> {
-        let known = workspace.0.seen.known(path, now.text());
-        let change = &change.settled(now.text());
+        let known = workspace.0.seen.known(path, &now.text);
+        let change = &change.settled(&now.text);
         let created = now.created_by(change);
         let change = created.as_ref().unwrap_or(change);
         let mut notes = Vec::new();
@@ -299,10 +299,6 @@ impl Now {
             }),
             Err(error) => Err(error),
         }
-    }
-
-    fn text(&self) -> &str {
-        &self.text
     }
 
     /// An empty edit of a file that does not exist creates it.

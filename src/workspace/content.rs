@@ -44,9 +44,7 @@ impl LineEnding {
             _ => Self::Mixed,
         }
     }
-}
 
-impl LineEnding {
     /// The line break itself; `\n` for a mixed text.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -59,49 +57,35 @@ impl LineEnding {
 
 /// The text of `bytes` without the byte order mark, and how it is stored; `None` if they are not text.
 pub fn decode(bytes: Vec<u8>) -> Option<(String, Stored)> {
-    let (charset, text) = match encoding_rs::Encoding::for_bom(&bytes) {
-        Some((encoding, mark)) => {
-            let body = bytes.get(mark..).unwrap_or_default();
-            let charset = match encoding {
-                encoding if encoding == UTF_16LE => Charset::Utf16Le,
-                encoding if encoding == UTF_16BE => Charset::Utf16Be,
-                _ => Charset::Utf8,
-            };
-            // An odd byte or a lone surrogate could not be written back unchanged.
-            let text = encoding.decode_without_bom_handling_and_without_replacement(body)?;
-            let stored = Stored {
-                charset,
-                bom: true,
-                ..Stored::default()
-            };
-            return Some((text.into_owned(), stored));
-        }
-        None if memchr::memchr(0, &bytes).is_some() => return None,
-        None => match String::from_utf8(bytes) {
-            Ok(text) => (Charset::Utf8, text),
-            Err(error) => {
-                let bytes = error.into_bytes();
-                if bytes
-                    .iter()
-                    .any(|byte| matches!(byte, 0..=8 | 0x0e..=0x1a | 0x1c..=0x1f))
-                {
-                    return None;
-                }
-                (
-                    Charset::Latin1,
-                    WINDOWS_1252
-                        .decode_without_bom_handling(&bytes)
-                        .0
-                        .into_owned(),
-                )
-            }
-        },
-    };
-    let stored = Stored {
+    let stored = |charset, bom| Stored {
         charset,
+        bom,
         ..Stored::default()
     };
-    Some((text, stored))
+    if let Some((encoding, mark)) = encoding_rs::Encoding::for_bom(&bytes) {
+        let charset = match encoding {
+            encoding if encoding == UTF_16LE => Charset::Utf16Le,
+            encoding if encoding == UTF_16BE => Charset::Utf16Be,
+            _ => Charset::Utf8,
+        };
+        // An odd byte or a lone surrogate could not be written back unchanged.
+        let text =
+            encoding.decode_without_bom_handling_and_without_replacement(bytes.get(mark..)?)?;
+        return Some((text.into_owned(), stored(charset, true)));
+    }
+    if memchr::memchr(0, &bytes).is_some() {
+        return None;
+    }
+    let error = match String::from_utf8(bytes) {
+        Ok(text) => return Some((text, stored(Charset::Utf8, false))),
+        Err(error) => error,
+    };
+    let is_control = |byte: &u8| matches!(byte, 0..=8 | 0x0e..=0x1a | 0x1c..=0x1f);
+    if error.as_bytes().iter().any(is_control) {
+        return None;
+    }
+    let (text, _) = WINDOWS_1252.decode_without_bom_handling(error.as_bytes());
+    Some((text.into_owned(), stored(Charset::Latin1, false)))
 }
 
 impl Stored {

@@ -63,19 +63,6 @@ impl WorkspacePath {
         })
         .await
     }
-
-    /// Checks whether the system would let `bytes` bytes replace the file, as far as it can tell without a write.
-    ///
-    /// # Errors
-    /// Why it would not.
-    pub async fn has_room(&self, bytes: usize) -> Result<(), FileError> {
-        on(self, move |path| match has_room_now(path, bytes) {
-            // It is in the editor alone.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            has_room => has_room.map_err(|error| io_error("write", path, &error)),
-        })
-        .await
-    }
 }
 
 /// Does `work` with a file on a blocking thread.
@@ -321,24 +308,6 @@ fn io_error(verb: &'static str, path: &WorkspacePath, error: &io::Error) -> File
         path: path.display(),
         reason,
     }
-}
-
-fn has_room_now(path: &WorkspacePath, bytes: usize) -> io::Result<()> {
-    let (dir, name) = path.parent()?;
-    refuse_unwritable(&dir.symlink_metadata(name)?)?;
-    #[cfg(unix)]
-    {
-        let disk = rustix::fs::fstatvfs(&dir)?;
-        if disk.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
-            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
-        }
-        if disk.f_bavail.saturating_mul(disk.f_frsize) < bytes as u64 {
-            return Err(io::ErrorKind::StorageFull.into());
-        }
-    }
-    #[cfg(not(unix))]
-    let _nobody_says = bytes;
-    Ok(())
 }
 
 /// Replaces a file's content; see [`replace`].

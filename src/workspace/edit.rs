@@ -381,15 +381,16 @@ fn locate(text: &str, edit: &Replacement) -> Result<(Strategy, Vec<Hunk>), Match
     {
         return Ok((strategy.max(Strategy::LineEndings), hunks));
     }
-    if let Some(plain) = numbered::plain(edit)
-        && let Some((_, hunks)) = first_pass(text, &plain, choose)?
-    {
-        return Ok((Strategy::LineNumbers, hunks));
-    }
-    if let Some(plain) = fenced::plain(edit)
-        && let Some((_, hunks)) = first_pass(text, &plain, choose)?
-    {
-        return Ok((Strategy::Fenced, hunks));
+    let plain = [
+        (Strategy::LineNumbers, numbered::plain(edit)),
+        (Strategy::Fenced, fenced::plain(edit)),
+    ];
+    for (strategy, plain) in plain {
+        if let Some(plain) = plain
+            && let Some((_, hunks)) = first_pass(text, &plain, choose)?
+        {
+            return Ok((strategy, hunks));
+        }
     }
     Err(explain::absent(text, edit, Asked::Replacement))
 }

@@ -18,18 +18,16 @@ pub trait Editor: Send + Sync {
     fn apply(&self, edit: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>>;
 
     /// The editor's text for `path`, including unsaved changes (ACP `fs/read_text_file`).
-    fn read<'a>(&'a self, path: &'a Path) -> BoxFuture<'a, Option<String>> {
-        let _ = path;
+    fn read<'a>(&'a self, _path: &'a Path) -> BoxFuture<'a, Option<String>> {
         ready(None).boxed()
     }
 
     /// Writes `text` to `path` through the editor (ACP `fs/write_text_file`); `None` if it cannot.
     fn write<'a>(
         &'a self,
-        path: &'a Path,
-        text: &'a str,
+        _path: &'a Path,
+        _text: &'a str,
     ) -> BoxFuture<'a, Option<Result<(), EditorError>>> {
-        let _ = (path, text);
         ready(None).boxed()
     }
 
@@ -39,8 +37,7 @@ pub trait Editor: Send + Sync {
     }
 
     /// The diagnostics the editor shows; `None` if it cannot report them.
-    fn diagnostics<'a>(&'a self, scope: &'a Scope) -> BoxFuture<'a, Option<Vec<Shown>>> {
-        let _ = scope;
+    fn diagnostics<'a>(&'a self, _scope: &'a Scope) -> BoxFuture<'a, Option<Vec<Shown>>> {
         ready(None).boxed()
     }
 
@@ -50,8 +47,7 @@ pub trait Editor: Send + Sync {
     }
 
     /// Asks its language servers; only for one of [`Self::operations`].
-    fn language(&self, question: Question) -> BoxFuture<'_, Result<Answer, EditorError>> {
-        let _ = question;
+    fn language(&self, _question: Question) -> BoxFuture<'_, Result<Answer, EditorError>> {
         ready(Err(EditorError("it has no language servers".to_owned()))).boxed()
     }
 
@@ -59,10 +55,9 @@ pub trait Editor: Send + Sync {
     /// `error`. Dropping the future cancels the request. What the server says meanwhile goes to `notifications`.
     fn mcp(
         &self,
-        request: McpRequest,
-        notifications: mpsc::Sender<Value>,
+        _request: McpRequest,
+        _notifications: mpsc::Sender<Value>,
     ) -> BoxFuture<'_, Result<Value, EditorError>> {
-        let _ = (request, notifications);
         ready(Err(EditorError("it has no MCP servers".to_owned()))).boxed()
     }
 
@@ -77,8 +72,7 @@ pub trait Editor: Send + Sync {
     }
 
     /// Saves the open documents with these URIs (`_tandem/save`); `false` if the editor does not support it.
-    fn save(&self, uris: Vec<String>) -> BoxFuture<'_, bool> {
-        let _ = uris;
+    fn save(&self, _uris: Vec<String>) -> BoxFuture<'_, bool> {
         ready(false).boxed()
     }
 }

@@ -92,13 +92,9 @@ impl StateFolder {
     /// # Errors
     /// It cannot be created or opened.
     pub async fn open(path: PathBuf) -> io::Result<Self> {
-        blocking(move || {
-            let opened = create_private(&path).and_then(|()| Root::open(&path));
-            opened
-                .map(|root| Self(std::sync::Arc::new(root)))
-                .map_err(|error| named(&path, &error))
-        })
-        .await
+        let folder = path.clone();
+        blocking(move || create_private(&folder).map_err(|error| named(&folder, &error))).await?;
+        Self::existing(path).await
     }
 
     /// Opens the existing folder `path`.

@@ -43,36 +43,17 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     root: &'a Root,
-    path: &'a Path,
-    below: &'a Path,
-    kind: Kind,
+    /// Absolute path with symlinks resolved.
+    pub path: &'a Path,
+    /// Its path below the start folder; empty if the walk started at a file.
+    pub below: &'a Path,
+    /// What it is.
+    pub kind: Kind,
     /// Whether all files of its folder count as secrets.
     is_folder_secret: bool,
 }
 
-/// The result of a walk.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Walked {
-    /// Folders that could not be read.
-    pub unreadable: usize,
-}
-
 impl Entry<'_> {
-    /// Its path below the start folder; empty if the walk started at a file.
-    pub fn below(&self) -> &Path {
-        self.below
-    }
-
-    /// Absolute path with symlinks resolved.
-    pub fn real(&self) -> &Path {
-        self.path
-    }
-
-    /// What it is.
-    pub fn kind(&self) -> Kind {
-        self.kind
-    }
-
     /// Whether it probably holds a secret: searching skips it.
     pub fn is_secret(&self) -> bool {
         self.is_folder_secret
@@ -87,19 +68,14 @@ impl Entry<'_> {
     /// # Errors
     /// It is gone, no longer a regular file, or cannot be read.
     pub fn open(&self) -> io::Result<File> {
-        self.root.open_file(self.target())
-    }
-
-    fn target(&self) -> &Path {
-        self.path
-            .strip_prefix(self.root.real())
-            .unwrap_or(self.path)
+        open_ignore_file(self.root, self.path)
     }
 }
 
 impl Workspace {
     /// Passes everything below `start`, at most `depth` folders deep, to visitors, one per thread, made by `visitor`.
-    /// Unordered. If `start` is a file, it is the only entry. Ends early when cancelled. Blocks.
+    /// Unordered. If `start` is a file, it is the only entry. Ends early when cancelled. Returns
+    /// how many folders could not be read. Blocks.
     ///
     /// # Errors
     /// `start` cannot be opened.
@@ -109,7 +85,7 @@ impl Workspace {
         depth: usize,
         cancel: &CancellationToken,
         visitor: impl Fn() -> V + Sync,
-    ) -> io::Result<Walked> {
+    ) -> io::Result<usize> {
         let path = start.real();
         let is_target_root =
             |root: &&Arc<Root>| path.strip_prefix(root.real()) == Ok(start.target());
@@ -128,7 +104,7 @@ impl Workspace {
                 kind,
                 is_folder_secret: start.is_secret(),
             });
-            return Ok(Walked::default());
+            return Ok(0);
         }
         let dir = root.dir().open_dir(openable(start.target()))?;
         let first = Folder {
@@ -155,9 +131,7 @@ impl Workspace {
                 })
             }
         });
-        Ok(Walked {
-            unreadable: walk.unreadable.into_inner(),
-        })
+        Ok(walk.unreadable.into_inner())
     }
 }
 

@@ -319,11 +319,11 @@ impl Names {
 
 /// How `entry` is mentioned; `None` if it looks like something else to a person.
 fn name(before: &Path, entry: &Entry<'_>) -> Option<Box<str>> {
-    let path = before.join(entry.below());
+    let path = before.join(entry.below);
     let name = path
         .to_str()
         .filter(|name| !name.contains(tools::is_deceptive) && !name.contains(['\n', '\t']))?;
-    match entry.kind() {
+    match entry.kind {
         Kind::File => Some(name.into()),
         Kind::Folder => Some(format!("{name}/").into()),
         Kind::Symlink | Kind::Special => None,

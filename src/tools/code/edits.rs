@@ -97,7 +97,7 @@ async fn edited(context: &ToolContext, arguments: &Arguments) -> Result<Vec<Item
     Ok(files)
 }
 
-/// The texts of the open documents, by file. A language server's answer counts in those it was asked about.
+/// The texts of the open documents, by file. A language server's answer has positions in these.
 pub(super) fn open_texts(context: &ToolContext) -> HashMap<PathBuf, Arc<str>> {
     let open = context.workspace.documents().all();
     let text = |it: Arc<Document>| Some((it.path.clone()?, Arc::clone(&it.text)));

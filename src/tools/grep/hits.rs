@@ -142,7 +142,8 @@ pub(super) struct Hits {
     files: BTreeMap<PathBuf, FileHits>,
     total: usize,
     total_files: usize,
-    skipped: Vec<PathBuf>,
+    /// Files that may not be searched.
+    pub skipped: Vec<PathBuf>,
     /// Files that were searched.
     pub searched: usize,
     /// Files that could not be searched.
@@ -179,10 +180,6 @@ impl Hits {
 
     pub fn is_empty(&self) -> bool {
         self.total == 0
-    }
-
-    pub fn skip(&mut self, path: PathBuf) {
-        self.skipped.push(path);
     }
 
     /// The matching lines that were kept: file, number from 1, text.

@@ -69,7 +69,7 @@ impl Search {
             let hits = &mut *lock(&hits);
             let is_unsaved = self.unsaved_files(workspace, &buffers, start, hits);
             match walked {
-                Ok(walked) => hits.unreadable += walked.unreadable,
+                Ok(unreadable) => hits.unreadable += unreadable,
                 Err(_) if is_unsaved => {}
                 Err(error) => return Err((index, error)),
             }
@@ -151,26 +151,22 @@ struct Thread<'a> {
 
 impl Thread<'_> {
     fn visit(&mut self, entry: &Entry<'_>, from: &Path) {
-        let is_named = entry.below().as_os_str().is_empty();
-        let below = if is_named {
-            entry.real()
-        } else {
-            entry.below()
-        };
-        if entry.kind() != Kind::File || !self.search.wants(below) {
+        let is_named = entry.below.as_os_str().is_empty();
+        let below = if is_named { entry.path } else { entry.below };
+        if entry.kind != Kind::File || !self.search.wants(below) {
             return;
         }
         let path = || {
             if is_named {
                 from.to_owned()
             } else {
-                from.join(entry.below())
+                from.join(entry.below)
             }
         };
         let is_withheld = |path: &Path| self.search.withheld.has(self.workspace, path, is_named);
         let is_secret = entry.is_secret() && !self.is_approved;
-        if is_secret || is_withheld(entry.real()) || is_withheld(&path()) {
-            lock(self.hits).skip(path());
+        if is_secret || is_withheld(entry.path) || is_withheld(&path()) {
+            lock(self.hits).skipped.push(path());
             return;
         }
         let mut collector = self.search.collector();
@@ -186,7 +182,7 @@ impl Thread<'_> {
     }
 
     fn find(&mut self, entry: &Entry<'_>, collector: &mut Collector<'_>) -> io::Result<()> {
-        let (matcher, path) = (&self.search.matcher, entry.real());
+        let (matcher, path) = (&self.search.matcher, entry.path);
         let mut as_read = |text: &str| {
             let text = notebook::as_read(path, text);
             self.searcher

@@ -80,11 +80,11 @@ pub fn symbols(workspace: &Workspace, name: &str, cancel: &CancellationToken) ->
     let Some(pattern) = pattern(name) else {
         return Vec::new();
     };
-    let (Ok(matcher), Ok(starts)) = (matcher(&pattern, false), roots(workspace)) else {
+    let Ok(matcher) = matcher(&pattern, false) else {
         return Vec::new();
     };
     let search = Search {
-        starts,
+        starts: roots(workspace),
         matcher,
         files: None,
         context: 0,

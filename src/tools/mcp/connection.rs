@@ -60,9 +60,8 @@ impl Broken {
 
     fn for_good(why: impl Into<String>) -> Self {
         Self {
-            why: why.into(),
             again: false,
-            login: None,
+            ..Self::again(why)
         }
     }
 

@@ -105,11 +105,9 @@ impl Exchange {
         let id = &message["id"];
         match (message["method"].as_str(), id) {
             (Some(method), Value::Null) => self.on_notification(method),
-            (Some("ping"), id) => return Some(json!({ "jsonrpc": "2.0", "id": id, "result": {} })),
+            (Some("ping"), id) => return Some(response(id, Ok(json!({})))),
             (Some("roots/list"), id) => {
-                return Some(
-                    json!({ "jsonrpc": "2.0", "id": id, "result": { "roots": self.roots } }),
-                );
+                return Some(response(id, Ok(json!({ "roots": self.roots }))));
             }
             (Some("elicitation/create"), id) => {
                 // The protocol does not say which call a request is for; with one call at a time there is no doubt.
@@ -117,13 +115,12 @@ impl Exchange {
                 calls.retain(|call| !call.is_closed());
                 let newest = calls.last();
                 if newest.is_none_or(|call| call.try_send(message.clone()).is_err()) {
-                    let result = json!({ "action": "cancel" });
-                    return Some(json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+                    return Some(response(id, Ok(json!({ "action": "cancel" }))));
                 }
             }
             (Some(method), id) => {
                 let error = json!({ "code": METHOD_NOT_FOUND, "message": format!("tandem has no method `{method}`") });
-                return Some(json!({ "jsonrpc": "2.0", "id": id, "error": error }));
+                return Some(response(id, Err(error)));
             }
             (None, id) => {
                 let waiting = id.as_u64().and_then(|id| lock(&self.waiting).remove(&id));
@@ -163,6 +160,14 @@ impl Exchange {
     pub fn close(&self) {
         self.over.cancel();
         lock(&self.waiting).clear();
+    }
+}
+
+/// The message that answers a request of the server.
+pub(super) fn response(id: &Value, answer: Result<Value, Value>) -> Value {
+    match answer {
+        Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+        Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
     }
 }
 

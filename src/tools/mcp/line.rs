@@ -13,7 +13,7 @@ use tokio_util::codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead};
 
 use super::bounded::{LONGEST_LINE, Meter, TOO_LONG};
 use super::era;
-use super::exchange::{Answer, Exchange, Fault};
+use super::exchange::{Answer, Exchange, Fault, response};
 use super::http::Http;
 use crate::workspace::{Editor, EditorError, McpRequest};
 
@@ -126,12 +126,7 @@ impl Line {
 
     /// Answers a request of the server.
     pub async fn respond(&self, id: &Value, answer: Result<Value, Value>) -> Result<(), Fault> {
-        let (field, value) = match answer {
-            Ok(result) => ("result", result),
-            Err(error) => ("error", error),
-        };
-        self.send(json!({ "jsonrpc": "2.0", "id": id, field: value }))
-            .await
+        self.send(response(id, answer)).await
     }
 
     async fn send(&self, message: Value) -> Result<(), Fault> {

@@ -130,20 +130,6 @@ async fn write_file_creates_and_replaces() {
         .answer("write_file", json!({"path": "old.txt", "content": ""}))
         .await;
     assert!(unread.contains("was not read before"), "{unread}");
-    #[cfg(unix)]
-    {
-        let old = place.folder.path().join("old.txt");
-        let allow = |mode| {
-            std::fs::set_permissions(&old, std::os::unix::fs::PermissionsExt::from_mode(mode))
-                .unwrap();
-        };
-        allow(0o444);
-        let unwritable = place
-            .answer("write_file", json!({"path": "old.txt", "content": ""}))
-            .await;
-        assert!(unwritable.contains("read-only"), "{unwritable}");
-        allow(0o644);
-    }
     place
         .run("read_file", json!({"path": "old.txt"}))
         .await

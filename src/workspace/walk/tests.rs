@@ -43,14 +43,10 @@ fn walked(root: &Path, start: &str, depth: usize) -> Vec<String> {
     let seen = Mutex::new(Vec::new());
     let visitor = || {
         |entry: &Entry<'_>| {
-            let slash = if entry.kind() == Kind::Folder {
-                "/"
-            } else {
-                ""
-            };
+            let slash = if entry.kind == Kind::Folder { "/" } else { "" };
             seen.lock().unwrap().push(format!(
                 "{}{slash}",
-                crate::workspace::native::shown(entry.below())
+                crate::workspace::native::shown(entry.below)
             ));
         }
     };
@@ -210,7 +206,7 @@ fn a_visitor_that_panics_ends_the_walk() {
     let folder = tree(&[("a/b/c", ""), ("d/e", "")]);
     let workspace = workspace(folder.path());
     let start = workspace.resolve(".").unwrap();
-    let visitor = || |entry: &Entry<'_>| assert!(entry.kind() == Kind::Folder, "a file");
+    let visitor = || |entry: &Entry<'_>| assert!(entry.kind == Kind::Folder, "a file");
     let walk = || workspace.walk(&start, usize::MAX, &CancellationToken::new(), visitor);
     assert!(std::panic::catch_unwind(AssertUnwindSafe(walk)).is_err());
 }
