@@ -280,21 +280,17 @@ impl Workspace {
     /// # Errors
     /// As for [`Self::read`].
     pub async fn peek(&self, path: &WorkspacePath) -> Result<FileText, FileError> {
-        let stored = disk::text(path).await;
+        let stored = disk::existing_text(path).await;
         if let Some(document) = self.document(path) {
             let (text, version) = (document.text.clone(), Some(document.version));
-            let file = FileText::buffered(text, version, stored.ok());
+            let file = FileText::buffered(text, version, stored.ok().flatten());
             if let Source::Buffer { unsaved: false, .. } = file.source {
                 self.documents().note_stored(&document);
             }
             return Ok(file);
         }
         // Only regular files are requested: a pipe, for example, would block the editor.
-        let stored = match stored {
-            Ok(stored) => Some(stored),
-            Err(FileError::NotFound(_)) => None,
-            Err(error) => return Err(error),
-        };
+        let stored = stored?;
         let absolute = path.absolute();
         let Some(read) = editor::in_time(self.0.editor.read(&absolute)).await else {
             let reason = "the editor did not return its text; try again".to_owned();
@@ -329,11 +325,12 @@ impl Workspace {
         })
     }
 
-    /// The diagnostics the editor shows for files of the workspace; `None` if it cannot report them. In a settled scope a
+    /// The diagnostics the editor shows for files of the workspace; `None` if it does not report them in time. In a settled scope a
     /// report counts only if it is of the text as it is now.
     pub async fn diagnostics(&self, scope: &Scope) -> Option<Report> {
         let mut report = Report::default();
-        for shown in self.0.editor.diagnostics(scope).await? {
+        let answer = editor::in_time(self.0.editor.diagnostics(scope)).await;
+        for shown in answer.flatten()? {
             let Ok(path) = self.resolve_path(&shown.path) else {
                 continue;
             };

@@ -78,6 +78,7 @@ fn items(context: &ToolContext, patch: &str) -> Result<Vec<Item>, ToolError> {
         let goes = matches!(
             &action,
             Action::Delete(_)
+                | Action::Replace(_)
                 | Action::Update {
                     moved_to: Some(_),
                     ..
@@ -94,6 +95,7 @@ fn items(context: &ToolContext, patch: &str) -> Result<Vec<Item>, ToolError> {
             Action::Add(content) => What::Create(Change::Write(content)),
             Action::Delete(_) if is_link => What::RemoveLink,
             Action::Delete(lines) => What::Remove(lines),
+            Action::Replace(_) if is_link => return Err(changed_link(&path)),
             Action::Replace(content) => What::Change(Change::Write(content)),
             Action::Update {
                 chunks,
@@ -119,7 +121,7 @@ fn items(context: &ToolContext, patch: &str) -> Result<Vec<Item>, ToolError> {
 
 fn changed_link(path: &WorkspacePath) -> ToolError {
     ToolError(format!(
-        "{} is a symbolic link: move it without changes, and change its target under the target's own name",
+        "{} is a symbolic link: delete or move it without other changes, and change its target under the target's own name",
         path.display()
     ))
 }

@@ -51,22 +51,20 @@ impl LoadSkill {
     }
 
     fn find(&self, name: &str) -> Result<&Skill, ToolError> {
-        let names = || {
-            self.skills
-                .iter()
-                .map(|skill| skill.name.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
         let found = self.skills.iter().find(|skill| skill.name == name);
         found.ok_or_else(|| {
             ToolError(format!(
                 "unknown skill {}; available skills: {}",
                 escape_line(name),
-                names()
+                names(&self.skills)
             ))
         })
     }
+}
+
+fn names(skills: &[Skill]) -> String {
+    let names: Vec<_> = skills.iter().map(|skill| skill.name.as_str()).collect();
+    names.join(", ")
 }
 
 /// One line per skill, as long as there is room.
@@ -77,12 +75,7 @@ fn list(skills: &[Skill]) -> String {
         let (shown, rest) = purpose.split_at(purpose.floor_char_boundary(PURPOSE));
         let more = if rest.is_empty() { "" } else { "…" };
         if list.len() + shown.len() > LIST {
-            let names: Vec<_> = skills
-                .iter()
-                .skip(index)
-                .map(|skill| skill.name.as_str())
-                .collect();
-            list += &format!("\n- also {}", names.join(", "));
+            list += &format!("\n- also {}", names(skills.split_at(index).1));
             break;
         }
         list += &format!("\n- {}: {shown}{more}", skill.name);

@@ -84,6 +84,16 @@ pub(crate) async fn text(path: &WorkspacePath) -> Result<(String, Stored), FileE
     .await
 }
 
+/// [`text`] of a file that may not exist.
+pub(super) async fn existing_text(
+    path: &WorkspacePath,
+) -> Result<Option<(String, Stored)>, FileError> {
+    match text(path).await {
+        Err(FileError::NotFound(_)) => Ok(None),
+        found => found.map(Some),
+    }
+}
+
 /// A text and how it is stored.
 #[derive(Debug, Clone)]
 pub(crate) struct Content {

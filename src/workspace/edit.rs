@@ -376,7 +376,8 @@ fn locate(text: &str, edit: &Replacement) -> Result<(Strategy, Vec<Hunk>), Match
         let ends_text = |place: &&Range<usize>| place.end == text.len();
         Ok(places.iter().filter(ends_text).cloned().collect())
     };
-    if let Some(plain) = without_last_break(edit)
+    if edit.count.is_none_or(|count| count == 1)
+        && let Some(plain) = without_last_break(edit)
         && let Some((strategy, hunks)) = first_pass(text, &plain, ends_text)?
     {
         return Ok((strategy.max(Strategy::LineEndings), hunks));

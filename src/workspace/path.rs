@@ -412,28 +412,38 @@ fn walked(
         return Err(PathError::Nul(path.display().to_string()));
     }
     let (root, relative) = place(roots, path).ok_or_else(|| outside(roots, path))?;
-    let mut walk = Walk::new(roots, path, root, ends_at_link);
-    walk.run(relative)?;
+    let walk = |relative: &Path| {
+        let mut walk = Walk {
+            roots,
+            named: path,
+            root: Arc::clone(root),
+            target: PathBuf::new(),
+            links: 0,
+            is_missing: false,
+            ends_at_link,
+        };
+        walk.run(relative).map(|()| walk)
+    };
+    let walked = walk(relative)?;
     // `link/..` is not the folder that the link is in.
     let goes_up = relative
         .components()
         .any(|part| part == Component::ParentDir);
     let leads_there = |tidied: &PathBuf| {
-        let mut again = Walk::new(roots, path, root, ends_at_link);
-        again.run(tidied).is_ok()
-            && again.target == walk.target
-            && Arc::ptr_eq(&again.root, &walk.root)
+        walk(tidied).is_ok_and(|again| {
+            again.target == walked.target && Arc::ptr_eq(&again.root, &walked.root)
+        })
     };
     let tidied = tidy(relative).filter(|tidied| !goes_up || leads_there(tidied));
     let (root, relative) = match tidied {
         Some(relative) => (root.clone(), relative),
-        None => (walk.root.clone(), walk.target.clone()),
+        None => (walked.root.clone(), walked.target.clone()),
     };
     Ok(WorkspacePath {
         root,
         relative,
-        target_root: walk.root,
-        target: walk.target,
+        target_root: walked.root,
+        target: walked.target,
     })
 }
 
@@ -487,19 +497,7 @@ struct Walk<'a> {
     ends_at_link: bool,
 }
 
-impl<'a> Walk<'a> {
-    fn new(roots: &'a [Arc<Root>], named: &'a Path, root: &Arc<Root>, ends_at_link: bool) -> Self {
-        Self {
-            roots,
-            named,
-            root: Arc::clone(root),
-            target: PathBuf::new(),
-            links: 0,
-            is_missing: false,
-            ends_at_link,
-        }
-    }
-
+impl Walk<'_> {
     fn run(&mut self, relative: &Path) -> Result<(), PathError> {
         let mut ahead: VecDeque<OsString> = parts(relative);
         while let Some(name) = ahead.pop_front() {

@@ -9,8 +9,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use cap_fs_ext::OpenOptionsSyncExt as _;
-use cap_std::fs::{Dir, DirEntry, OpenOptions};
+use cap_std::fs::{Dir, DirEntry};
 
 use super::Root;
 use super::disk::{self, blocking};
@@ -272,11 +271,7 @@ fn is_left_empty(file: &Found) -> bool {
 
 fn first_line(root: &Root, name: &str) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
-    // It was a regular file a moment ago; if it no longer is one, opening must not block.
-    let file = root
-        .dir()
-        .open_with(name, OpenOptions::new().read(true).nonblock(true))?
-        .take(LARGEST);
+    let file = root.open_file(name.as_ref())?.take(LARGEST);
     BufReader::with_capacity(SECTOR, file).read_until(b'\n', &mut line)?;
     Ok(line)
 }

@@ -330,3 +330,19 @@ fn an_edit_of_an_expected_number_of_places_changes_as_many_or_none() {
         assert_eq!(world.read(&format!("{count}.py")), expected, "{results:?}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_patch_that_replaces_a_link_leaves_its_target_alone() {
+    let patch =
+        "*** Begin Patch\n*** Delete File: link.md\n*** Add File: link.md\n+new\n*** End Patch";
+    let world = World::new(json!([
+        [call("c1", "apply_patch", json!({ "patch": patch }))],
+        [{ "text": "Done." }]
+    ]));
+    world.write("target.md", "old\n");
+    std::os::unix::fs::symlink("target.md", world.path().join("link.md")).unwrap();
+    let results = results(&world);
+    assert_eq!(world.read("target.md"), "old\n", "{results:?}");
+    assert!(results[0].contains("is a symbolic link"), "{results:?}");
+}

@@ -115,7 +115,7 @@ impl Search {
             } else {
                 below
             }) {
-                let mut collector = self.collector();
+                let mut collector = Collector::new(&self.matcher, self.limit);
                 // Searching text in memory cannot fail.
                 let _ =
                     searcher.search_slice(&self.matcher, document.text.as_bytes(), &mut collector);
@@ -129,10 +129,6 @@ impl Search {
 
     fn wants(&self, below: &Path) -> bool {
         self.files.as_ref().is_none_or(|files| files.matches(below))
-    }
-
-    fn collector(&self) -> Collector<'_> {
-        Collector::new(&self.matcher, self.limit)
     }
 }
 
@@ -169,7 +165,7 @@ impl Thread<'_> {
             lock(self.hits).skipped.push(path());
             return;
         }
-        let mut collector = self.search.collector();
+        let mut collector = Collector::new(&self.search.matcher, self.search.limit);
         match self.find(entry, &mut collector) {
             Ok(()) => self.searched += 1,
             Err(_) if self.cancel.is_cancelled() => {}

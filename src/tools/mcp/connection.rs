@@ -326,7 +326,6 @@ pub(super) async fn pages(
     let mut all = Vec::new();
     let mut fresh: Option<Duration> = None;
     let mut params = json!({});
-    let mut is_complete = false;
     for _page in 0..PAGES {
         let method = format!("{kind}/list");
         let answer = timeout(LIST, line.request(&method, params)).await;
@@ -343,17 +342,15 @@ pub(super) async fn pages(
             fresh = Some(fresh.map_or(ttl, |fresh| fresh.min(ttl)));
         }
         let cursor = answer["nextCursor"].take();
-        is_complete = !cursor.is_string() && all.len() <= ENTRIES;
-        if !cursor.is_string() || all.len() > ENTRIES {
-            break;
+        match (all.len() <= ENTRIES, cursor.is_string()) {
+            (true, false) => return Ok((all, fresh)),
+            (true, true) => params = json!({ "cursor": cursor }),
+            (false, _) => break,
         }
-        params = json!({ "cursor": cursor });
     }
-    if !is_complete {
-        all.truncate(ENTRIES);
-        notices.push(format!(
-            "lists more than {ENTRIES} {kind} or {PAGES} pages of them; the others are left out"
-        ));
-    }
+    all.truncate(ENTRIES);
+    notices.push(format!(
+        "lists more than {ENTRIES} {kind} or {PAGES} pages of them; the others are left out"
+    ));
     Ok((all, fresh))
 }

@@ -67,12 +67,8 @@ pub(super) struct Http {
 impl Http {
     /// A server that was not contacted yet; the error completes `MCP server x …`.
     pub fn new(name: &str, address: &Address) -> Result<Self, String> {
-        let Address {
-            url,
-            headers,
-            login,
-        } = address;
-        let url = Url::parse(url).map_err(|error| format!("has no valid URL: {error}"))?;
+        let headers = &address.headers;
+        let url = Url::parse(&address.url).map_err(|error| format!("has no valid URL: {error}"))?;
         let loopback = is_loopback(&url);
         if !matches!(url.scheme(), "http" | "https") {
             return Err("has a URL that begins with neither http:// nor https://".to_owned());
@@ -91,18 +87,15 @@ impl Http {
         let client = client
             .build()
             .map_err(|error| format!("cannot be reached: {error}"))?;
-        let (name, headers) = (name.to_owned(), read(headers)?);
-        let login = login.clone();
-        let (session, worked, version) = (OnceLock::new(), AtomicBool::new(false), OnceLock::new());
         Ok(Self {
             client,
-            name,
+            name: name.to_owned(),
             url,
-            headers,
-            login,
-            session,
-            worked,
-            version,
+            headers: read(headers)?,
+            login: address.login.clone(),
+            session: OnceLock::new(),
+            worked: AtomicBool::default(),
+            version: OnceLock::new(),
         })
     }
 

@@ -103,12 +103,9 @@ fn is_without_edit(found: &str, old: &str, new: &str) -> bool {
 
 /// What is on the disk; `None`: nothing.
 async fn on_disk(path: &WorkspacePath) -> Result<Option<Content>, FileError> {
-    match disk::text(path).await {
-        Ok((text, stored)) => Ok(Some(Content {
-            text: text.into(),
-            stored,
-        })),
-        Err(FileError::NotFound(_)) => Ok(None),
-        Err(error) => Err(error),
-    }
+    let content = |(text, stored): (String, _)| Content {
+        text: text.into(),
+        stored,
+    };
+    Ok(disk::existing_text(path).await?.map(content))
 }

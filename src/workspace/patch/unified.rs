@@ -31,14 +31,10 @@ pub(super) fn as_v4a(text: &str) -> Result<Option<String>, PatchError> {
                     "`+++ /dev/null` without the file's lines below it: write all of them, or delete the file with a command".to_owned(),
                 ));
             }
-            place = if new.is_none() {
-                Place::Deleted
-            } else {
-                Place::Head
+            place = match (&old, &new) {
+                (Some(_), Some(_)) => Place::Head,
+                _ => Place::Whole,
             };
-            if old.is_none() {
-                place = Place::New;
-            }
             let Some(head) = head.take().or_else(|| heading(old, new)) else {
                 return Ok(None);
             };
@@ -71,7 +67,7 @@ pub(super) fn as_v4a(text: &str) -> Result<Option<String>, PatchError> {
                 let numbers = line.split("@@").nth(1).filter(|it| are_numbers(it));
                 patch.extend(["@@", numbers.unwrap_or_default(), "\n"]);
             }
-        } else if matches!(place, Place::Lines | Place::New | Place::Deleted) {
+        } else if matches!(place, Place::Lines | Place::Whole) {
             patch.extend([line, "\n"]);
         }
     }
@@ -124,10 +120,8 @@ enum Place {
     Head,
     /// In its lines.
     Lines,
-    /// In the lines of a new file.
-    New,
-    /// In the lines of a deleted file.
-    Deleted,
+    /// In the lines of a new or a deleted file.
+    Whole,
 }
 
 /// A name without the time that diff puts after it; `None` for no file.

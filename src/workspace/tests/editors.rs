@@ -707,3 +707,26 @@ fn a_change_before_any_open_starts_from_the_disk() {
     documents.close(&uri);
     assert!(documents.get(&uri).is_none() && documents.all().is_empty());
 }
+
+/// An editor that never answers.
+struct Mute;
+
+impl Editor for Mute {
+    fn apply(&self, _edit: DocumentEdit) -> BoxFuture<'_, Result<Applied, EditorError>> {
+        std::future::pending().boxed()
+    }
+
+    fn diagnostics<'a>(
+        &'a self,
+        _scope: &'a diagnostics::Scope,
+    ) -> BoxFuture<'a, Option<Vec<diagnostics::Shown>>> {
+        std::future::pending().boxed()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn diagnostics_that_never_come_end_no_wait_too_late() {
+    let workspace = Fixture::new().edited(Documents::new(Encoding::Utf16), Arc::new(Mute));
+    let report = workspace.diagnostics(&diagnostics::Scope::default()).await;
+    assert_eq!(report, None);
+}
