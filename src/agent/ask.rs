@@ -101,20 +101,13 @@ pub(super) async fn ask(
         })),
         Permission::Cancelled => Err(cancelled()),
         Permission::Forbidden(why) => {
-            show_unrun(in_prose.unwrap_or_default(), steps).await;
+            // So that a person can read the example it may have been.
+            if let Some(text) = in_prose.filter(|text| !text.is_empty()) {
+                let content = format!("\n{text}");
+                steps.event(AgentEvent::TextDelta { content }).await;
+            }
             Err(unrun(ToolError(why)))
         }
-    }
-}
-
-/// Shows the text of a refused call, so that a person can read the example it may have been.
-async fn show_unrun(text: &str, steps: &Steps) {
-    if !text.is_empty() {
-        steps
-            .event(AgentEvent::TextDelta {
-                content: format!("\n{text}"),
-            })
-            .await;
     }
 }
 

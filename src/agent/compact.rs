@@ -147,20 +147,37 @@ pub(super) fn tail(entries: &[Arc<Entry>], keep: u64) -> usize {
 fn changed(
     entries: &[Arc<Entry>],
     provider: &Provider,
-    change: impl Fn(&Message) -> Option<Message>,
+    change: impl Fn(&Message) -> Message,
 ) -> Option<Vec<Arc<Entry>>> {
     let mut any = false;
     let mut all = Vec::new();
     for entry in entries {
-        match change(entry.message()).filter(|message| message != entry.message()) {
-            Some(message) => {
-                any = true;
-                all.push(Entry::new(message, provider));
-            }
-            None => all.push(Arc::clone(entry)),
+        let message = change(entry.message());
+        if message == *entry.message() {
+            all.push(Arc::clone(entry));
+        } else {
+            any = true;
+            all.push(Entry::new(message, provider));
         }
     }
     any.then_some(all)
+}
+
+/// The message with other parts and results.
+fn with(
+    message: &Message,
+    part: impl Fn(&Part) -> Part,
+    result: impl Fn(&ToolResult) -> ToolResult,
+) -> Message {
+    match message {
+        Message::User { parts } => Message::User {
+            parts: parts.iter().map(part).collect(),
+        },
+        Message::Results { results } => Message::Results {
+            results: results.iter().map(result).collect(),
+        },
+        Message::Assistant(_) => message.clone(),
+    }
 }
 
 /// The conversation without the tool output before `start`; `None` if that would save too little.
@@ -170,12 +187,8 @@ pub(super) fn elide(
     provider: &Provider,
 ) -> Option<Vec<Arc<Entry>>> {
     let (old, new) = entries.split_at_checked(start)?;
-    let mut elided = changed(old, provider, |message| match message {
-        Message::Results { results } => {
-            let results = results.iter().map(without_output).collect();
-            Some(Message::Results { results })
-        }
-        _ => None,
+    let mut elided = changed(old, provider, |message| {
+        with(message, Part::clone, without_output)
     })?;
     elided.extend_from_slice(new);
     Some(elided)
@@ -199,16 +212,8 @@ pub(super) fn without_images(
     entries: &[Arc<Entry>],
     provider: &Provider,
 ) -> Option<Vec<Arc<Entry>>> {
-    changed(entries, provider, |message| match message {
-        Message::User { parts } => {
-            let parts = parts.iter().map(in_words).collect();
-            Some(Message::User { parts })
-        }
-        Message::Results { results } => {
-            let results = results.iter().map(result_in_words).collect();
-            Some(Message::Results { results })
-        }
-        Message::Assistant(_) => None,
+    changed(entries, provider, |message| {
+        with(message, in_words, result_in_words)
     })
 }
 
@@ -239,25 +244,11 @@ fn result_in_words(result: &ToolResult) -> ToolResult {
 /// The text to summarize: `entries` with long texts cut in the middle.
 pub(super) fn digest(entries: &[Arc<Entry>], provider: &Provider) -> Vec<Arc<Entry>> {
     let digest = changed(entries, provider, |message| match message {
-        Message::User { parts } => {
-            let parts = parts.iter().map(short_part).collect();
-            Some(Message::User { parts })
-        }
-        Message::Assistant(answer) => Some(Message::Assistant(AssistantMessage {
+        Message::Assistant(answer) => Message::Assistant(AssistantMessage {
             text: middle_out(&answer.text, LONG),
             ..answer.clone()
-        })),
-        Message::Results { results } => {
-            let short = |result: &ToolResult| {
-                let result = result_in_words(result);
-                ToolResult {
-                    content: middle_out(&result.content, LONG),
-                    ..result
-                }
-            };
-            let results = results.iter().map(short).collect();
-            Some(Message::Results { results })
-        }
+        }),
+        _ => with(message, short_part, short_result),
     });
     digest.unwrap_or_else(|| entries.to_vec())
 }
@@ -269,6 +260,14 @@ fn short_part(part: &Part) -> Part {
         },
         Part::Note { text } => note(middle_out(text, LONG)),
         Part::Image(_) => in_words(part),
+    }
+}
+
+fn short_result(result: &ToolResult) -> ToolResult {
+    let result = result_in_words(result);
+    ToolResult {
+        content: middle_out(&result.content, LONG),
+        ..result
     }
 }
 

@@ -108,10 +108,7 @@ impl Permits {
 
 /// The calls of one answer.
 pub(super) struct Schedule {
-    context: ToolContext,
-    guidance: Guidance,
-    steps: Steps,
-    permits: Permits,
+    run: Run,
     waiting: VecDeque<Waiting>,
     running: JoinSet<Outcome>,
     started: BTreeMap<Id, Running>,
@@ -144,11 +141,14 @@ impl Schedule {
     /// An empty schedule whose calls share `permits`.
     pub fn new(context: ToolContext, guidance: Guidance, steps: Steps, permits: Permits) -> Self {
         let (asking, asked) = watch::channel(false);
-        Self {
+        let run = Run {
+            permits,
             context,
             guidance,
             steps,
-            permits,
+        };
+        Self {
+            run,
             waiting: VecDeque::new(),
             running: JoinSet::new(),
             started: BTreeMap::new(),
@@ -171,11 +171,7 @@ impl Schedule {
         if let Some(Waiting { call, showing, .. }) = self.waiting.back_mut()
             && call.slot == slot
         {
-            showing.spawn(preview(
-                call.clone(),
-                self.context.clone(),
-                self.steps.clone(),
-            ));
+            showing.spawn(preview(call.clone(), self.run.clone()));
         }
     }
 
@@ -206,7 +202,7 @@ impl Schedule {
     /// Waits until every call has its outcome, in the order of the calls. On cancellation, those that have not started get
     /// "cancelled".
     pub async fn finish(mut self) -> Vec<Outcome> {
-        let cancel = self.context.cancel.clone();
+        let cancel = self.run.context.cancel.clone();
         let mut cancelled = cancel.is_cancelled();
         while self.is_running() || !self.waiting.is_empty() {
             if cancelled {
@@ -229,7 +225,7 @@ impl Schedule {
 
     fn start_what_may(&mut self) {
         let mut next = 0;
-        while !self.context.cancel.is_cancelled()
+        while !self.run.context.cancel.is_cancelled()
             && let Some(Waiting { call, .. }) = self.waiting.get(next)
         {
             // Calls that cannot run are queued with the changing ones: their result is immediate anyway.
@@ -256,19 +252,13 @@ impl Schedule {
     fn start(&mut self, call: Call, since: Instant, read_only: bool) {
         self.writing |= !read_only;
         let (slot, id, name) = (call.slot, call.id.clone(), call.name.clone());
-        let run = Run {
-            permits: self.permits.clone(),
-            context: self.context.clone(),
-            guidance: self.guidance.clone(),
-            steps: self.steps.clone(),
-            asking: if read_only {
-                watch::Sender::new(false)
-            } else {
-                self.asking.clone()
-            },
-            read_only,
+        let asking = if read_only {
+            watch::Sender::new(false)
+        } else {
+            self.asking.clone()
         };
-        let task = self.running.spawn(execute(call, since, run)).id();
+        let execution = execute(call, since, self.run.clone(), asking, read_only);
+        let task = self.running.spawn(execution).id();
         let running = Running {
             slot,
             id,
@@ -291,21 +281,22 @@ impl Schedule {
                 "internal error: {} panicked (a bug in tandem; details are in its log). Try another way",
                 running.name
             );
-            Outcome::failed(running.id.clone(), running.name.clone(), why)
+            Outcome::unrun(running.id, running.name, ToolError(why))
         });
         Some((running.slot, outcome))
     }
 
     async fn drop_waiting(&mut self) {
         for Waiting { call, .. } in std::mem::take(&mut self.waiting) {
-            let outcome = Outcome::failed(call.id, call.name, CANCELLED.to_owned());
+            let outcome = Outcome::unrun(call.id, call.name, ToolError(CANCELLED.to_owned()));
             self.tell(&outcome).await;
             self.done.insert(call.slot, outcome);
         }
     }
 
     async fn tell(&self, outcome: &Outcome) {
-        self.steps
+        let steps = &self.run.steps;
+        steps
             .event(AgentEvent::ToolExecutionEnd {
                 call_id: outcome.id.clone(),
                 name: outcome.name.clone(),
@@ -315,7 +306,7 @@ impl Schedule {
             })
             .await;
         if let Some(entries) = outcome.result.plan.clone() {
-            self.steps.event(AgentEvent::Plan { entries }).await;
+            steps.event(AgentEvent::Plan { entries }).await;
         }
     }
 }
@@ -330,15 +321,11 @@ fn hide_secrets(result: &mut ToolOutput, secrets: &Redactor) {
 const CANCELLED: &str = "cancelled before it finished";
 
 impl Outcome {
-    fn failed(id: String, name: String, why: String) -> Self {
-        Self::unrun(id, name, ToolError(why).into())
-    }
-
-    fn unrun(id: String, name: String, result: ToolOutput) -> Self {
+    fn unrun(id: String, name: String, result: impl Into<ToolOutput>) -> Self {
         Self {
             id,
             name,
-            result,
+            result: result.into(),
             wait: Duration::ZERO,
             ran: Duration::ZERO,
         }
@@ -346,18 +333,17 @@ impl Outcome {
 }
 
 /// Everything a call runs with.
+#[derive(Clone)]
 struct Run {
     permits: Permits,
     context: ToolContext,
     guidance: Guidance,
     steps: Steps,
-    asking: watch::Sender<bool>,
-    read_only: bool,
 }
 
 /// Shows the preview of a call that cannot start yet. It is refreshed when the call starts.
-async fn preview(call: Call, context: ToolContext, steps: Steps) {
-    let Ok(work) = call.work.map(|work| work.redirected(&context)) else {
+async fn preview(call: Call, run: Run) {
+    let Ok(work) = call.work.map(|work| work.redirected(&run.context)) else {
         return;
     };
     let wish = Wish {
@@ -367,14 +353,20 @@ async fn preview(call: Call, context: ToolContext, steps: Steps) {
         arguments: &work.arguments,
         in_prose: None,
     };
-    let _told_when_it_runs = show(&wish, &context, &steps).await;
+    let _told_when_it_runs = show(&wish, &run.context, &run.steps).await;
 }
 
 /// Runs a call once it is allowed. A read-only one ends when the turn is cancelled.
-async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
+async fn execute(
+    call: Call,
+    since: Instant,
+    run: Run,
+    asking: watch::Sender<bool>,
+    read_only: bool,
+) -> Outcome {
     let work = match call.work {
         Ok(work) => work.redirected(&run.context),
-        Err(why) => return Outcome::failed(call.id, call.name, why),
+        Err(why) => return Outcome::unrun(call.id, call.name, ToolError(why)),
     };
     let wish = Wish {
         call_id: &call.id,
@@ -383,7 +375,7 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
         arguments: &work.arguments,
         in_prose: call.in_prose.as_deref(),
     };
-    let context = match ask(wish, &run.context, &run.steps, &run.asking).await {
+    let context = match ask(wish, &run.context, &run.steps, &asking).await {
         Ok(context) => context,
         Err(mut result) => {
             hide_secrets(&mut result, &run.context.secrets);
@@ -391,8 +383,8 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
         }
     };
     let cancel = context.cancel.clone();
-    let done = perform((&call.id, &call.name), work, context, &run);
-    let done = if run.read_only {
+    let done = perform((&call.id, &call.name), work, context, &run, read_only);
+    let done = if read_only {
         cancel.run_until_cancelled(done).await.flatten()
     } else {
         done.await
@@ -405,7 +397,7 @@ async fn execute(call: Call, since: Instant, run: Run) -> Outcome {
             wait: begun - since,
             ran: begun.elapsed(),
         },
-        None => Outcome::failed(call.id, call.name, CANCELLED.to_owned()),
+        None => Outcome::unrun(call.id, call.name, ToolError(CANCELLED.to_owned())),
     }
 }
 
@@ -415,15 +407,15 @@ async fn perform(
     work: Work,
     context: ToolContext,
     run: &Run,
+    read_only: bool,
 ) -> Option<(Instant, ToolOutput)> {
     let Run {
         permits,
         guidance,
         steps,
-        read_only,
         ..
     } = run;
-    let permit = permits.acquire(*read_only).await;
+    let permit = permits.acquire(read_only).await;
     // Cancelled while it waited for read-only calls.
     if context.cancel.is_cancelled() {
         return None;

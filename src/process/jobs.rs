@@ -52,6 +52,12 @@ impl Shell {
         self.0.jobs_changed.send_replace(());
     }
 
+    /// Whether a command runs in the background.
+    pub fn has_job(&self) -> bool {
+        let running = self.0.running();
+        running.background.values().any(|job| !job.has_ended())
+    }
+
     /// A job, running or ended.
     pub(crate) fn job(&self, id: u32) -> Option<Arc<Job>> {
         self.0.running().background.get(&id).cloned()

@@ -31,8 +31,6 @@ pub(super) struct Conversation {
     pub opening: Option<Opening>,
     /// Prompts that were sent and have not ended.
     pub prompts: Prompts,
-    /// Whether a command runs in the background.
-    pub has_job: bool,
 }
 
 /// What a client opens a conversation with.
@@ -150,7 +148,6 @@ impl Server {
             front,
             opening: None,
             prompts: Prompts::default(),
-            has_job: false,
         };
         Ok(self
             .conversations

@@ -4,7 +4,6 @@ use serde_json::json;
 
 use super::Server;
 use crate::agent::event::AgentEvent;
-use crate::domain::JobState;
 use crate::session::SessionId;
 use crate::session::event::SessionEvent;
 
@@ -20,7 +19,6 @@ impl Server {
             }
             SessionEvent::Jobs(jobs) => {
                 if let Some(conversation) = self.conversations.get_mut(id) {
-                    conversation.has_job = jobs.iter().any(|job| job.state == JobState::Running);
                     conversation.front.jobs(jobs);
                 }
             }

@@ -163,9 +163,7 @@ impl Session {
     /// # Errors
     /// The session is gone or overloaded.
     pub fn withdraw(&self, id: PromptId) -> Result<oneshot::Receiver<bool>, SessionBusy> {
-        let (reply, answer) = oneshot::channel();
-        self.send(Command::Withdraw(id, reply))?;
-        Ok(answer)
+        self.request(|reply| Command::Withdraw(id, reply))
     }
 
     /// Reviews changes.
@@ -176,9 +174,7 @@ impl Session {
         &self,
         review: Review,
     ) -> Result<oneshot::Receiver<Result<Reviewed, ReviewError>>, SessionBusy> {
-        let (reply, answer) = oneshot::channel();
-        self.send(Command::Review(review, reply))?;
-        Ok(answer)
+        self.request(|reply| Command::Review(review, reply))
     }
 
     /// Moves the changes under review along with files or folders that the editor renamed, from the first path to the second.
@@ -197,14 +193,21 @@ impl Session {
         &self,
         edit: EditInPlace,
     ) -> Result<oneshot::Receiver<Result<u64, ReviewError>>, SessionBusy> {
-        let (reply, answer) = oneshot::channel();
-        self.send(Command::Edited(edit, reply))?;
-        Ok(answer)
+        self.request(|reply| Command::Edited(edit, reply))
     }
 
     /// Reports that the person has begun to type a prompt, so that a local model can preload. A busy session ignores it.
     pub fn typing_began(&self) {
         let _busy = self.send(Command::Typing);
+    }
+
+    fn request<T>(
+        &self,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+    ) -> Result<oneshot::Receiver<T>, SessionBusy> {
+        let (reply, answer) = oneshot::channel();
+        self.send(command(reply))?;
+        Ok(answer)
     }
 
     fn send(&self, command: Command) -> Result<(), SessionBusy> {

@@ -1,6 +1,5 @@
 //! Providers and models that can be chosen before a session has begun.
 
-use std::fmt;
 use std::time::Duration;
 
 use secrecy::SecretString;
@@ -29,7 +28,7 @@ pub async fn providers(settings: &Settings) -> Vec<ProviderEntry> {
 }
 
 /// A provider that is being set up.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Candidate {
     /// The provider's name.
     pub provider: String,
@@ -37,15 +36,6 @@ pub struct Candidate {
     pub key: Option<SecretString>,
     /// The base URL; `None` for the configured one.
     pub base_url: Option<String>,
-}
-
-/// The key is not shown.
-impl fmt::Debug for Candidate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Candidate")
-            .field("provider", &self.provider)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Candidate {

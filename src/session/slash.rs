@@ -39,13 +39,20 @@ const BUILT_IN: [(&str, &str, Option<&str>); 8] = [
 
 const REVIEW: &str = "Review the changes in this workspace: those made in this session and all other uncommitted changes. Read the surrounding code. Report only problems, most severe first, each with file, line and reason; say so if there are none. Don't change anything.";
 
+/// What a turn works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ground {
+    /// The workspace.
+    Workspace,
+    /// A private copy, whose changes are applied at the end or discarded.
+    Copy,
+}
+
 /// What a prompt asks for.
 #[derive(Debug)]
 pub(super) enum Work {
     /// An answer of the model.
-    Prompt(Prompt),
-    /// An answer of the model, which works on a copy of the workspace.
-    Try(Prompt),
+    Prompt(Prompt, Ground),
     /// Compaction.
     Compact,
     /// Something that needs no model.
@@ -80,11 +87,12 @@ pub(super) struct Commands {
 
 /// Parses a prompt: a command if it starts with a known one.
 pub(super) fn understand(mut prompt: Prompt, commands: &Commands) -> Work {
-    let Some(Attachment::Text(text)) = prompt.parts.first() else {
-        return Work::Prompt(prompt);
+    let line = match prompt.parts.first() {
+        Some(Attachment::Text(text)) => text.trim().strip_prefix('/'),
+        _ => None,
     };
-    let Some(line) = text.trim().strip_prefix('/') else {
-        return Work::Prompt(prompt);
+    let Some(line) = line else {
+        return Work::Prompt(prompt, Ground::Workspace);
     };
     let (name, arguments) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let arguments = arguments.trim();
@@ -122,13 +130,13 @@ pub(super) fn understand(mut prompt: Prompt, commands: &Commands) -> Work {
                 });
                 using("prompt")
             } else {
-                return Work::Prompt(prompt);
+                return Work::Prompt(prompt, Ground::Workspace);
             }
         }
     };
     prompt.parts[0] = Attachment::Text(words);
     prompt.parts.extend(added);
-    Work::Prompt(prompt)
+    Work::Prompt(prompt, Ground::Workspace)
 }
 
 /// The work of a prompt on a copy of the workspace, which may itself be a command for the model.
@@ -136,8 +144,8 @@ fn tried(words: String, mut prompt: Prompt, commands: &Commands) -> Work {
     // It may repeat the word a million times.
     if words.split_whitespace().next() != Some("/try") {
         prompt.parts[0] = Attachment::Text(words);
-        if let Work::Prompt(prompt) = understand(prompt, commands) {
-            return Work::Try(prompt);
+        if let Work::Prompt(prompt, _) = understand(prompt, commands) {
+            return Work::Prompt(prompt, Ground::Copy);
         }
     }
     Work::Local(Local::Say(shadow::USAGE.to_owned()))

@@ -45,9 +45,10 @@ const TITLE: usize = 80;
 /// The journal of one session.
 #[derive(Debug, Default)]
 pub(super) struct Journal {
-    place: Place,
-    /// The folder of the journals.
-    journals: Option<PathBuf>,
+    /// The folder of the journals; `None` if nothing is saved.
+    folder: Option<PathBuf>,
+    /// Its file, once it is open.
+    log: Option<Log>,
     id: SessionId,
     folders: Vec<PathBuf>,
     /// The chat file that shows the session.
@@ -71,18 +72,6 @@ pub(super) struct Journal {
     syncing: Option<JoinHandle<()>>,
 }
 
-/// The journal's file.
-#[derive(Debug, Default)]
-enum Place {
-    /// In this folder, once there is something to write.
-    Folder(PathBuf),
-    /// Open.
-    Open(Log),
-    /// There is none.
-    #[default]
-    Nowhere,
-}
-
 impl Journal {
     /// The journal of a new session; nothing is written before its first prompt.
     pub fn new(
@@ -92,8 +81,7 @@ impl Journal {
         chat: Option<PathBuf>,
     ) -> Self {
         Self {
-            journals: folder.clone(),
-            place: folder.map_or(Place::Nowhere, Place::Folder),
+            folder,
             id,
             folders,
             chat,
@@ -103,11 +91,11 @@ impl Journal {
 
     /// Opens the journal of a saved session to continue it.
     pub async fn open(&mut self) -> Result<Kept, StoreError> {
-        let Place::Folder(folder) = &self.place else {
+        let Some(folder) = &self.folder else {
             return Err(StoreError::Unknown(self.id.to_string()));
         };
         let (log, kept) = list::open(folder, &self.id).await?;
-        (self.place, self.begun) = (Place::Open(log), true);
+        (self.log, self.begun) = (Some(log), true);
         self.held.clone_from(&kept.held);
         self.taught.clone_from(&kept.taught);
         if let Some(message) = kept.repair.clone() {
@@ -140,7 +128,7 @@ impl Journal {
         for mode in std::mem::take(&mut self.modes) {
             self.note(Record::Mode { mode });
         }
-        self.note_held(held);
+        self.held(held);
         self.note(Record::Prompt {
             text: text.to_owned(),
             message: entry.share(),
@@ -160,7 +148,7 @@ impl Journal {
 
     /// The model's history before `turn`; the error tells the user why it is unknown.
     pub async fn before(&self, turn: u64) -> Result<Vec<Arc<Message>>, String> {
-        let Some(folder) = &self.journals else {
+        let Some(folder) = &self.folder else {
             return Err("this session is not saved anywhere".to_owned());
         };
         let before = async {
@@ -189,13 +177,7 @@ impl Journal {
 
     /// Records a model change; for a session without prompts it is recorded with the first one.
     pub fn held(&mut self, held: Held) {
-        if self.begun {
-            self.note_held(held);
-        }
-    }
-
-    fn note_held(&mut self, held: Held) {
-        if self.held.as_ref() != Some(&held) {
+        if self.begun && self.held.as_ref() != Some(&held) {
             self.note(Record::Model(held.clone()));
             self.held = Some(held);
         }
@@ -289,7 +271,7 @@ impl Journal {
 
     /// Records something. Before the first prompt there is nothing to resume, and the first line is the session's head.
     pub fn note(&mut self, record: Record) {
-        if self.begun && !matches!(self.place, Place::Nowhere) {
+        if self.begun && self.folder.is_some() {
             self.pending.push(record);
         }
     }
@@ -329,21 +311,19 @@ impl Journal {
     }
 
     async fn log(&mut self) -> std::io::Result<Option<&Log>> {
-        if let Place::Folder(path) = &self.place {
-            let folder = StateFolder::open(path.clone()).await?;
-            self.place = Place::Open(folder.create_log(&list::file_name(&self.id)).await?);
+        if self.log.is_none()
+            && let Some(folder) = &self.folder
+        {
+            let folder = StateFolder::open(folder.clone()).await?;
+            self.log = Some(folder.create_log(&list::file_name(&self.id)).await?);
         }
-        Ok(if let Place::Open(log) = &self.place {
-            Some(log)
-        } else {
-            None
-        })
+        Ok(self.log.as_ref())
     }
 
     /// Syncs what was written, in the background.
     pub async fn sync(&mut self) {
         self.synced().await;
-        if let Place::Open(log) = &self.place {
+        if let Some(log) = &self.log {
             let log = log.clone();
             self.syncing = Some(tokio::spawn(async move {
                 if let Err(error) = log.sync().await {

@@ -10,7 +10,7 @@ use super::context::most_of_a_mention;
 use super::event::{PromptId, PromptState, ReturnReason};
 use super::queue::Steered;
 use super::running::Running;
-use super::slash::{self, Local, Work};
+use super::slash::{self, Ground, Local, Work};
 use super::{
     Actor, Attachment, Prompt, ReviewError, STEPS, Sent, done, jobs, servers, shadow, store,
 };
@@ -22,15 +22,6 @@ use crate::tools::ToolContext;
 
 /// How many steering messages may be queued.
 const STEERING: usize = 8;
-
-/// What a turn works on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ground {
-    /// The workspace.
-    Workspace,
-    /// A private copy, whose changes are applied at the end or discarded.
-    Copy,
-}
 
 /// Why a turn runs.
 struct Cause {
@@ -57,20 +48,23 @@ impl Actor {
         self.models.look(&mut self.conversation.journal).await;
         let is_plan = self.questions.mode == Mode::Plan;
         let mut work = match slash::understand(prompt, &self.extensions.commands) {
-            Work::Try(_) if is_plan => Work::Local(Local::Say(shadow::NOT_IN_PLAN.to_owned())),
-            Work::Prompt(prompt) if self.on_copy && !is_plan => Work::Try(prompt),
+            Work::Prompt(_, Ground::Copy) if is_plan => {
+                Work::Local(Local::Say(shadow::NOT_IN_PLAN.to_owned()))
+            }
+            Work::Prompt(prompt, _) if self.on_copy && !is_plan => {
+                Work::Prompt(prompt, Ground::Copy)
+            }
             work => work,
         };
         let most = self.most_of_a_mention();
-        if let Work::Prompt(prompt) | Work::Try(prompt) = &mut work
+        if let Work::Prompt(prompt, _) = &mut work
             && let fetched = self.extensions.fetch_prompt(prompt, most)
             && let Some(Err(why)) = cause.cancel.run_until_cancelled(fetched).await
         {
             work = Work::Local(Local::Say(why));
         }
         match work {
-            Work::Prompt(prompt) => self.prompt(cause, prompt, &said, Ground::Workspace).await,
-            Work::Try(prompt) => self.prompt(cause, prompt, &said, Ground::Copy).await,
+            Work::Prompt(prompt, ground) => self.prompt(cause, prompt, &said, ground).await,
             Work::Compact => match self.provider() {
                 Ok(provider) => {
                     let turn = self.conversation.other_turn();

@@ -1,7 +1,6 @@
 //! Limits: how much a turn, and all turns of a session together, may use before the person is asked whether to
 //! continue.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -25,54 +24,23 @@ pub struct Spent {
     pub cost: f64,
 }
 
-/// A limit that was reached, with its value.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum UsedUp {
-    /// Requests.
-    Iterations(u64),
-    /// Tokens.
-    Tokens(u64),
-    /// US dollars.
-    Cost(f64),
-}
-
 impl Allowance {
-    /// The first limit that was reached.
-    pub fn used_up(&self, spent: Spent) -> Option<UsedUp> {
+    /// The setting of the first limit that was reached, and what was used.
+    fn used_up(&self, spent: Spent) -> Option<(&'static str, String)> {
         let Spent {
             iterations,
             tokens,
             cost,
         } = spent;
         if self.iterations.is_some_and(|limit| iterations >= limit) {
-            Some(UsedUp::Iterations(iterations))
+            let requests = counted(iterations, "request");
+            Some(("iterations", format!("{requests} to the model")))
         } else if self.tokens.is_some_and(|limit| tokens >= limit) {
-            Some(UsedUp::Tokens(tokens))
+            Some(("tokens", format!("{tokens} tokens")))
+        } else if self.cost.is_some_and(|limit| cost > 0.0 && cost >= limit) {
+            Some(("cost", format!("{cost:.2} US dollars")))
         } else {
-            self.cost
-                .filter(|limit| cost > 0.0 && cost >= *limit)
-                .map(|_| UsedUp::Cost(cost))
-        }
-    }
-}
-
-impl UsedUp {
-    /// The name of its setting.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Iterations(_) => "iterations",
-            Self::Tokens(_) => "tokens",
-            Self::Cost(_) => "cost",
-        }
-    }
-}
-
-impl fmt::Display for UsedUp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Iterations(count) => write!(f, "{} to the model", counted(*count, "request")),
-            Self::Tokens(count) => write!(f, "{count} tokens"),
-            Self::Cost(cost) => write!(f, "{cost:.2} US dollars"),
+            None
         }
     }
 }
@@ -80,15 +48,11 @@ impl fmt::Display for UsedUp {
 impl Limits {
     /// Why a turn may not send another request. A running request is never aborted: it is paid for.
     pub(super) fn reached(&self, turn: Spent, session: Spent) -> Option<String> {
-        let of_turn = self
-            .turn
-            .used_up(turn)
-            .map(|used| format!("{used} (limits.{})", used.name()));
-        let of_session = || self.session.used_up(session);
-        of_turn.or_else(|| {
-            of_session()
-                .map(|used| format!("{used} in this session (limits.session-{})", used.name()))
-        })
+        if let Some((name, used)) = self.turn.used_up(turn) {
+            return Some(format!("{used} (limits.{name})"));
+        }
+        let (name, used) = self.session.used_up(session)?;
+        Some(format!("{used} in this session (limits.session-{name})"))
     }
 
     /// The name of the cost limit that is set.

@@ -343,7 +343,10 @@ impl Server {
                 let conversation = self.conversations.get(*id);
                 let is_busy = conversation.is_some_and(|it| {
                     let has_changes = it.session.undoable().undo.is_some();
-                    it.opening.is_some() || it.prompts.any() || it.has_job || has_changes
+                    it.opening.is_some()
+                        || it.prompts.any()
+                        || it.session.shell().has_job()
+                        || has_changes
                 });
                 self.documents.get(uri).is_none() && !is_busy
             };

@@ -274,63 +274,48 @@ impl Replay {
 
     /// A call of ours: an edit in place, or the decision about what a turn tried. One that changed nothing was refused.
     fn own_call(&mut self, id: &str) {
-        let Some((call, diffs)) = self.calls.remove(id) else {
+        let Some((call, _)) = self.calls.get(id) else {
             return;
         };
-        let Call {
-            title,
-            kind,
-            locations,
-            changed,
-            exit,
-            ..
-        } = call;
-        let name = title.clone();
-        let is_error = changed.is_empty();
-        let preview = Preview {
-            title,
-            locations: locations.clone(),
-            ..Preview::default()
-        };
+        let (name, kind) = (call.title.clone(), call.kind);
         let result = ToolOutput {
-            is_error,
-            diffs,
-            exit,
-            locations,
+            is_error: call.changed.is_empty(),
             ..ToolOutput::default()
         };
-        self.events
-            .extend(AgentEvent::own_call(id, &name, kind, preview));
-        self.events.push(AgentEvent::ended(id, &name, result));
+        self.events.push(AgentEvent::ToolCallStart {
+            index: 0,
+            id: id.to_owned(),
+            name: name.clone(),
+            kind,
+        });
+        self.call_ended(id, &name, result);
     }
 
     fn result(&mut self, result: ToolResult) {
-        let ToolResult {
-            call_id,
-            content,
-            is_error,
-            ..
-        } = result;
-        let mut shown = ToolOutput {
-            content,
-            is_error,
+        let name = self.names.remove(&result.call_id).unwrap_or_default();
+        let shown = ToolOutput {
+            content: result.content,
+            is_error: result.is_error,
             ..ToolOutput::default()
         };
-        if let Some((call, diffs)) = self.calls.remove(&call_id) {
-            shown.diffs = diffs;
-            shown.exit = call.exit;
-            shown.rejected = call.rejected;
-            shown.locations.clone_from(&call.locations);
+        self.call_ended(&result.call_id, &name, shown);
+    }
+
+    fn call_ended(&mut self, id: &str, name: &str, mut result: ToolOutput) {
+        if let Some((call, diffs)) = self.calls.remove(id) {
+            result.diffs = diffs;
+            result.exit = call.exit;
+            result.rejected = call.rejected;
+            result.locations.clone_from(&call.locations);
             let preview = Preview {
                 title: call.title,
                 locations: call.locations,
                 ..Preview::default()
             };
             self.events
-                .push(AgentEvent::preview(&call_id, call.kind, preview));
+                .push(AgentEvent::preview(id, call.kind, preview));
         }
-        let name = self.names.remove(&call_id).unwrap_or_default();
-        self.events.push(AgentEvent::ended(&call_id, &name, shown));
+        self.events.push(AgentEvent::ended(id, name, result));
     }
 }
 
