@@ -43,7 +43,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::changed::Changed;
 pub(crate) use self::changed::Reach;
-use self::changed::Snapshot;
+use self::changed::Watch;
 pub use self::committed::committed;
 pub(crate) use self::job::{Ended, Job, StoppedBy};
 pub use self::live::Live;
@@ -93,7 +93,7 @@ struct Shared {
     surroundings: Surroundings,
     sandbox: OnceCell<Sandbox>,
     running: Mutex<Running>,
-    snapshots: Arc<Snapshot>,
+    watch: Arc<Watch>,
     /// The turn that commands are started in.
     turn: AtomicU64,
     /// Changes whenever a job begins or ends.

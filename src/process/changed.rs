@@ -34,7 +34,7 @@ const TEXTS: usize = 8 << 20;
 const MANY: usize = 100;
 
 /// A session's workspace as it is watched, from when that is first needed.
-pub(super) type Snapshot = Mutex<Option<Watched>>;
+pub(super) type Watch = Mutex<Option<Watched>>;
 
 #[derive(Debug)]
 pub(super) struct Watched {
@@ -243,7 +243,7 @@ impl Shared {
 
     /// What snapshots of the workspace cover, as far as known since the last look. Blocks.
     pub fn coverage(&self, workspace: &Workspace) -> io::Result<Coverage> {
-        self.with_snapshots(workspace, |watched| {
+        self.with_watched(workspace, |watched| {
             let snapshots = &mut watched.snapshots;
             if snapshots.coverage().is_none() {
                 let _first = snapshots.look();
@@ -259,14 +259,14 @@ impl Shared {
         copy: &Workspace,
         hidden: &[PathBuf],
     ) -> io::Result<Snapshots> {
-        self.with_snapshots(workspace, |watched| {
+        self.with_watched(workspace, |watched| {
             watched.snapshots.of_copy(copy.roots().to_vec(), hidden)
         })
     }
 
     /// Examines the workspace right before a command that was shown with this `undo`. Blocks.
     pub fn look_before(&self, workspace: &Workspace, undo: Undo) -> io::Result<()> {
-        let looked = self.with_snapshots(workspace, |watched| {
+        let looked = self.with_watched(workspace, |watched| {
             watched.look_between(self.has_jobs());
             self.mark_running(watched);
             watched
@@ -307,7 +307,7 @@ impl Shared {
 
     /// Removes the mark of a command that has ended, unless the next one has begun. Blocks.
     fn recorded(&self) {
-        let _no_command_begins = lock(&self.snapshots);
+        let _no_command_begins = lock(&self.watch);
         let Some(scratch) = self.running().scratch.clone() else {
             return;
         };
@@ -318,7 +318,7 @@ impl Shared {
 
     /// Stores the previous contents for which there was no room before, which the copies of the workspace still have.
     fn store_again(&self) {
-        if let Some(watched) = lock(&self.snapshots).as_mut()
+        if let Some(watched) = lock(&self.watch).as_mut()
             && !watched.unstored.is_empty()
             && self.store(&watched.snapshots, &watched.unstored).is_ok()
         {
@@ -344,8 +344,7 @@ impl Shared {
     /// Takes the workspace as it is now for what jobs in the background go on from. Blocks.
     fn look_past(&self, workspace: &Workspace) {
         if self.has_jobs()
-            && let Err(error) =
-                self.with_snapshots(workspace, |watched| watched.look_between(false))
+            && let Err(error) = self.with_watched(workspace, |watched| watched.look_between(false))
         {
             tracing::warn!("the workspace cannot be read: {error}");
         }
@@ -354,7 +353,7 @@ impl Shared {
     /// What has changed in the workspace since the last look; with `is_job` also what jobs changed before that. Blocks.
     fn changed(&self, workspace: &Workspace, is_job: bool, has_ended: bool) -> Changed {
         let has_jobs = self.has_jobs();
-        let changed = self.with_snapshots(workspace, |watched| {
+        let changed = self.with_watched(workspace, |watched| {
             let (before, changes) = watched.look_after(has_ended);
             let earlier = if is_job {
                 std::mem::take(&mut watched.by_jobs)
@@ -431,12 +430,12 @@ impl Shared {
         }
     }
 
-    fn with_snapshots<T>(
+    fn with_watched<T>(
         &self,
         workspace: &Workspace,
         work: impl FnOnce(&mut Watched) -> T,
     ) -> io::Result<T> {
-        let mut watched = lock(&self.snapshots);
+        let mut watched = lock(&self.watch);
         let watched = match &mut *watched {
             Some(watched) => watched,
             none => {
@@ -464,7 +463,7 @@ impl Shared {
 
     /// The packs that the sandbox has to protect, as of the last look. Blocks.
     pub fn links(&self) -> Vec<PathBuf> {
-        let watched = lock(&self.snapshots);
+        let watched = lock(&self.watch);
         watched
             .as_ref()
             .map_or_else(Vec::new, |watched| watched.snapshots.links())
@@ -476,7 +475,7 @@ impl Shared {
     /// There is no scratch folder.
     pub fn watch(&self, workspace: &Workspace, snapshots: Snapshots) -> io::Result<()> {
         let git_runs = GitRuns::of(self.scratch()?.as_ref());
-        *lock(&self.snapshots) = Some(Watched::new(workspace, snapshots, git_runs));
+        *lock(&self.watch) = Some(Watched::new(workspace, snapshots, git_runs));
         Ok(())
     }
 }

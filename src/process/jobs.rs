@@ -139,11 +139,11 @@ impl Shell {
     /// There is no such job, it does not listen on that port, or nothing can reach it.
     pub async fn reached_at(&self, id: u32, port: u16) -> Result<Option<u16>, ToolError> {
         let job = self.known(id)?;
-        let looked = tokio::task::spawn_blocking(move || reach(&job, port)).await;
+        let looked = tokio::task::spawn_blocking(move || reached_from(&job, port)).await;
         match looked.map_err(|error| ToolError(error.to_string()))? {
-            Some(Reach::Host) => Ok(Some(port)),
-            Some(Reach::Opened(there)) => Ok(Some(there)),
-            Some(Reach::Network) => Ok(None),
+            Some(ReachedFrom::Host) => Ok(Some(port)),
+            Some(ReachedFrom::Opened(there)) => Ok(Some(there)),
+            Some(ReachedFrom::Network) => Ok(None),
             None => Err(ToolError(format!(
                 "job {id} does not listen on port {port}"
             ))),
@@ -239,8 +239,8 @@ impl Shell {
     }
 }
 
-/// From where a port that a job listens on is reached.
-enum Reach {
+/// Where a port that a job listens on can be reached.
+enum ReachedFrom {
     /// The host.
     Host,
     /// The host, at this port.
@@ -250,19 +250,19 @@ enum Reach {
 }
 
 /// `None` if the job does not listen there. Blocks.
-fn reach(job: &Arc<Job>, port: u16) -> Option<Reach> {
+fn reached_from(job: &Arc<Job>, port: u16) -> Option<ReachedFrom> {
     if !with_ports(job).ports.contains(&port) {
         return None;
     }
     if let Some(there) = lock(&job.opened).get(&port) {
-        return Some(Reach::Opened(*there));
+        return Some(ReachedFrom::Opened(*there));
     }
     let network = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).ok();
     let of_job = network(&job.process?.to_string());
     Some(if of_job.is_some() && of_job == network("self") {
-        Reach::Host
+        ReachedFrom::Host
     } else {
-        Reach::Network
+        ReachedFrom::Network
     })
 }
 

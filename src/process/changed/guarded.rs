@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Snapshot, Watched};
+use super::{Watch, Watched};
 use crate::changes::{ChangeSet, Guard, Images};
 use crate::domain::lock;
 use crate::process::Shared;
@@ -13,8 +13,8 @@ use crate::workspace::{Root, Workspace};
 /// How the protected files are restored after a command.
 pub(in crate::process) struct Guarded {
     pub guard: Guard,
-    /// The looks that the guard was made from, if it was.
-    looks: Option<Arc<Snapshot>>,
+    /// The watched workspace whose last look the guard was made from, if it was.
+    watch: Option<Arc<Watch>>,
     /// Whether all of its changes are made by its end: then those of unsaved text are taken over.
     is_done: bool,
     /// Whether the sandbox pins what existed before.
@@ -32,10 +32,10 @@ impl Shared {
         (is_pinned, is_done): (bool, bool),
         written: Option<Written>,
     ) -> Guarded {
-        let watched = lock(&self.snapshots);
+        let watched = lock(&self.watch);
         let looked = watched.as_ref().filter(|_| written.is_some());
         let guard = looked.and_then(|watched| watched.guard(roots));
-        let looks = guard.is_some().then(|| Arc::clone(&self.snapshots));
+        let watch = guard.is_some().then(|| Arc::clone(&self.watch));
         let guard = guard.unwrap_or_else(|| Guard::new(roots));
         if let Some(watched) = looked.filter(|_| !self.has_jobs()) {
             self.save(&guard, watched.snapshots.images(), is_pinned);
@@ -43,7 +43,7 @@ impl Shared {
         Guarded {
             written: written.unwrap_or_else(|| workspace.documents().watch_writes()),
             guard,
-            looks,
+            watch,
             is_done,
             is_pinned,
         }
@@ -113,8 +113,8 @@ impl Guarded {
             self.guard
                 .restore(self.is_pinned, &written, &is_approved, survey)
         };
-        let mut looks = self.looks.as_ref().map(|looks| lock(looks));
-        match looks.as_mut().and_then(|watched| watched.as_mut()) {
+        let mut watched = self.watch.as_ref().map(|watch| lock(watch));
+        match watched.as_mut().and_then(|watched| watched.as_mut()) {
             Some(watched) => watched.restore(self.is_done, restore),
             None => restore(&mut || self.guard.again()),
         }
