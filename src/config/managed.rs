@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::layer::{Layer, remove};
-use super::options::Mode;
+use super::mode::Mode;
 use super::problem::{Place, Problem};
 use super::restrict::{mode, written};
 use super::sources::{MAX_FILE, read_file};

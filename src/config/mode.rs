@@ -1,8 +1,26 @@
-//! The modes and their names.
+//! The modes and their names. What each allows is decided in `session/permission.rs`.
 
 use std::str::FromStr;
 
-use super::Mode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which calls run without approval, from narrow to wide.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Only reads run.
+    Plan,
+    /// Edits and commands require approval.
+    #[default]
+    Ask,
+    /// Edits in the workspace run; commands require approval.
+    Edit,
+    /// Sandboxed commands run, too.
+    Auto,
+}
 
 impl Mode {
     /// All modes, from narrow to wide.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use url::Url;
 
+use super::mode::Mode;
 use crate::domain::{Api, CompletionApi, EditFormat, Prices};
 
 /// All options.
@@ -227,23 +228,6 @@ pub enum LogLevel {
     Debug,
     /// And every message.
     Trace,
-}
-
-/// Which calls run without approval, from narrow to wide.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// Only reads run.
-    Plan,
-    /// Edits and commands require approval.
-    #[default]
-    Ask,
-    /// Edits in the workspace run; commands require approval.
-    Edit,
-    /// Sandboxed commands run, too.
-    Auto,
 }
 
 /// An `http` or `https` URL.

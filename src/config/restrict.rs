@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::layer::{KeyPath, Layer};
-use super::options::Mode;
+use super::mode::Mode;
 use super::problem::Problem;
 
 /// Reports and removes everything in a (checked) layer that does not restrict the layers `below`.

@@ -14,9 +14,10 @@ use super::edit::dotted;
 use super::environment::Environment;
 use super::layer::{KeyPath, Layer, overlay};
 use super::managed;
+use super::mode::Mode;
 use super::model::{Choice, ProviderEntry};
 use super::options::{
-    CommandLine, ExploreOptions, FinishOptions, LimitOptions, LogLevel, McpOptions, Mode, Options,
+    CommandLine, ExploreOptions, FinishOptions, LimitOptions, LogLevel, McpOptions, Options,
     Permissions, QuickFixes,
 };
 use super::problem::{Place, Problem};
