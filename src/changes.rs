@@ -6,12 +6,12 @@ pub mod change_set;
 pub mod checkpoint;
 pub mod edits;
 pub mod guard;
+pub mod hunks;
 pub mod images;
 mod in_workspace;
 pub mod origins;
 mod pack;
 pub mod revert;
-pub mod review;
 pub mod snapshot;
 
 pub use self::change_set::ChangeSet;

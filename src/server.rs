@@ -56,7 +56,6 @@ use crate::session::SessionId;
 use crate::session::event::SessionEvent;
 use crate::workspace::Documents;
 use conversation::Conversation;
-use front_end::{AcpClient, FrontEnd, PluginClient};
 use handshake::Client;
 use mcp::Relay;
 use permission::Requests;
@@ -232,14 +231,6 @@ impl Server {
             }
         }
         self.ended.clone().unwrap_or(Ended::Well)
-    }
-
-    /// The front end for a new session of this client.
-    fn front_end(&self, id: &SessionId) -> Box<dyn FrontEnd> {
-        match self.transport {
-            Transport::Lsp => Box::new(PluginClient::new(self.peer.clone(), id)),
-            Transport::Acp => Box::new(AcpClient::new(self.peer.clone(), id, self.client.offers)),
-        }
     }
 
     fn incoming(&mut self, incoming: Incoming) {

@@ -36,6 +36,8 @@ mod servers;
 mod shadow;
 mod slash;
 mod spending;
+mod state;
+mod steps;
 mod store;
 pub mod transcript;
 mod turns;
@@ -164,7 +166,7 @@ impl Actor {
             .collect();
         let journal = Journal::new(setup.journal, Arc::clone(&id), folders, setup.chat);
         let conversation = Conversation::new(Arc::clone(&id), journal);
-        let state = run::initial_state(&models, &extensions, setup.mode);
+        let state = state::initial_state(&models, &extensions, setup.mode);
         Self {
             start: setup.start,
             original: setup.original,

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::Entry;
 use super::event::{AgentEvent, CompleteCall};
-use super::live::Live;
+use super::live::StreamedDiff;
 use super::repetition::Repetition;
 use super::schedule::{Call, Schedule, Work};
 use super::steps::Steps;
@@ -138,7 +138,7 @@ struct Open {
     id: String,
     json: String,
     /// Present for an edit, whose diff is shown while it grows.
-    live: Option<(Work, Live)>,
+    live: Option<(Work, StreamedDiff)>,
 }
 
 impl<'a> Listener<'a> {
@@ -315,7 +315,7 @@ impl<'a> Listener<'a> {
                         arguments: Value::Null,
                         note: None,
                     },
-                    Live::new(),
+                    StreamedDiff::new(),
                 )
             });
         self.open.insert(

@@ -4,7 +4,7 @@
 //! (`session/questions.rs`).
 //!
 //! No answer means no. A call may do only what was shown: the returned context limits the tool to these files. A turn
-//! stopped by a guard asks in the same way whether to continue.
+//! that a limit or a loop stopped asks in the same way whether to continue.
 
 use std::future::pending;
 use std::sync::Arc;

@@ -359,7 +359,7 @@ pub enum About {
         /// Whether the person may be asked, which an explorer cannot wait for.
         asks: bool,
     },
-    /// Whether a turn that a guard has stopped continues.
+    /// Whether a turn that paused continues.
     Pause,
     /// Whether what a turn changed in a copy of the workspace is applied.
     Apply,
@@ -465,7 +465,7 @@ pub enum Termination {
     MaxTokens,
     /// The model refused.
     Refusal,
-    /// A limit or guard ended it.
+    /// A limit or a loop ended it.
     MaxTurnRequests,
     /// The person cancelled.
     Cancelled,

@@ -22,13 +22,13 @@ const LONGEST: usize = 256 * 1024;
 
 /// The previews of one call.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(super) struct StreamedDiff {
     next: Instant,
     running: Option<JoinHandle<Duration>>,
     shown: usize,
 }
 
-impl Live {
+impl StreamedDiff {
     /// Starts with the first fragment.
     pub fn new() -> Self {
         Self {

@@ -24,8 +24,8 @@ use super::Entry;
 use super::answer::{Answer, End, Inputs, listen};
 use super::ask;
 use super::event::{AgentEvent, Termination};
-use super::guard::{Guard, Loop};
 use super::guidance::Guidance;
+use super::loops::{Loop, LoopDetector};
 use super::schedule::{Outcome, Permits, Schedule};
 use super::steps::{Step, Steps};
 use crate::domain::{Bounds, Finish, Limits};
@@ -120,7 +120,7 @@ pub async fn run_turn(mut turn: Turn, steps: Steps) {
     let mut state = State {
         messages: turn.history.clone(),
         permits: Permits::new(turn.limits.parallel),
-        guard: Guard::default(),
+        loops: LoopDetector::default(),
         spent: Spent::default(),
         usage: Usage::default(),
         iteration: 0,
@@ -159,7 +159,7 @@ struct State {
     steps: Steps,
     messages: Vec<Arc<Entry>>,
     permits: Permits,
-    guard: Guard,
+    loops: LoopDetector,
     /// Usage that counts towards its limits.
     spent: Spent,
     usage: Usage,
@@ -268,7 +268,7 @@ impl State {
         }
         let place = format!("{}-{}", self.turn.id, self.iteration);
         if ask::go_on(&place, &why, &self.turn.context.cancel, &self.steps).await {
-            self.guard = Guard::default();
+            self.loops = LoopDetector::default();
             self.spent = Spent::default();
             self.turn.spent.go_on(&self.turn.limits.session);
             return None;
@@ -334,7 +334,7 @@ impl State {
         self.nudges.note(&outcomes);
         self.ending.note(&outcomes, &self.turn.context.workspace);
         let words = said(self.answer.as_deref());
-        let repeated = self.guard.note(words, &calls, &outcomes, &self.turn.tools);
+        let repeated = self.loops.note(words, &calls, &outcomes, &self.turn.tools);
         let tool_calls = outcomes.len();
         let tool_name = outcomes
             .last()

@@ -151,14 +151,6 @@ impl Checkpoints {
         followed
     }
 
-    /// The turn that an undo without a number begins with; `None` if it restores what was rejected instead.
-    pub fn next_undone(&self) -> Option<u64> {
-        if self.to_unreject().is_some() {
-            return None;
-        }
-        self.turns.iter().map(|entry| entry.turn).max()
-    }
-
     /// The stored previous versions.
     pub async fn images(&mut self) -> Arc<Images> {
         self.store.images().await
@@ -191,6 +183,34 @@ impl Checkpoints {
         let entry = self.turns.get_mut(index);
         let others = entry.map(|entry| std::mem::replace(&mut entry.changes, undone));
         self.add(turn, others.unwrap_or_default()).await;
+    }
+
+    /// Notes what was undone in one step, so that it can be reverted; returns its number.
+    fn push(&mut self, kind: Kind, last_turn: u64, undone: Vec<Undone>) -> u64 {
+        let id = self.next_reversal;
+        self.next_reversal += 1;
+        self.reversals.push(Reversal {
+            id,
+            kind,
+            since: Instant::now(),
+            last_turn,
+            undone,
+        });
+        id
+    }
+
+    /// Notes what can be redone: with the rest of the turn if the system refused that before.
+    fn push_undone(&mut self, undone: Undone) {
+        let is_of_turn = |last: &&mut Reversal| {
+            last.kind == Kind::Undo && last.undone.iter().all(|one| one.turn == undone.turn)
+        };
+        match self.reversals.last_mut().filter(is_of_turn) {
+            Some(last) => {
+                last.since = Instant::now();
+                last.undone.push(undone);
+            }
+            None => _ = self.push(Kind::Undo, undone.turn, vec![undone]),
+        }
     }
 
     /// Where the changes of a turn are, which may be none yet.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::change_set::{Entry, EntryChange, joined};
-use super::review::without;
+use super::hunks::without;
 use super::{ChangeSet, Images};
 use crate::domain::{FileDiff, Stored};
 use crate::workspace::{Workspace, blocking, content};

@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use super::dispatch::{Answer, error, invalid};
 use super::editor::SessionEditor;
-use super::front_end::FrontEnd;
+use super::front_end::{AcpClient, FrontEnd, PluginClient};
 use super::prompts::Prompts;
 use super::wire::{config_options, mcp_server, modes};
 use super::{Server, Transport};
 use crate::agent::event::{AgentEvent, Termination};
 use crate::config::{McpServer, Settings};
-use crate::domain::Failure;
 use crate::protocol::acp;
 use crate::rpc::{ErrorCode, Responder, ResponseError};
 use crate::session::{self, Change, Session, SessionId, Start};
@@ -246,6 +245,21 @@ impl Server {
         })
     }
 
+    /// The front end for a new session of this client.
+    pub fn front_end(&self, id: &SessionId) -> Box<dyn FrontEnd> {
+        match self.transport {
+            Transport::Lsp => Box::new(PluginClient::new(self.peer.clone(), id)),
+            Transport::Acp => Box::new(AcpClient::new(self.peer.clone(), id, self.client.offers)),
+        }
+    }
+
+    /// Whether a turn runs in any conversation.
+    pub fn is_busy(&self) -> bool {
+        self.conversations
+            .values()
+            .any(|conversation| conversation.prompts.any())
+    }
+
     pub fn conversation(&mut self, id: &str) -> Answer<&mut Conversation> {
         self.conversations.get_mut(id).ok_or_else(|| unknown(id))
     }
@@ -256,22 +270,6 @@ impl Server {
         }
         let message = "this client cannot open sessions: it did not announce `capabilities.experimental.tandem` in `initialize`";
         Err(error(ErrorCode::InvalidRequest, message))
-    }
-}
-
-impl Server {
-    /// A session panicked: waiting requests are answered.
-    pub fn session_panicked(&mut self, id: &SessionId, failure: &Failure) {
-        self.requests.forget(id);
-        let Some(conversation) = self.conversations.get_mut(id) else {
-            return;
-        };
-        if conversation.opening.is_some() {
-            return self.not_opened(id, &failure.message);
-        }
-        conversation
-            .prompts
-            .end(&mut *conversation.front, &Err(failure.clone()));
     }
 }
 

@@ -165,7 +165,7 @@ impl Server {
         let taken = match method.as_str() {
             "exit" => self.take(&params, Self::exit),
             "initialized" => self.take(&params, |server, _: IgnoredAny| {
-                server.announce();
+                server.check_workspace();
                 server.find_earlier(None);
             }),
             "session/cancel" => self.take(&params, Self::cancel),

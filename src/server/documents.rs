@@ -106,7 +106,7 @@ impl Server {
             && ours.is_object()
         {
             self.options = ours.clone();
-            self.announce();
+            self.check_workspace();
             let ids: Vec<_> = self.conversations.keys().cloned().collect();
             for id in ids {
                 self.pass_settings(&id);

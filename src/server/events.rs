@@ -1,9 +1,8 @@
 //! Routes a session's events: to the front end that shows them, and to the requests they answer.
 
-use serde_json::json;
-
 use super::Server;
 use crate::agent::event::AgentEvent;
+use crate::domain::Failure;
 use crate::session::SessionId;
 use crate::session::event::SessionEvent;
 
@@ -28,13 +27,6 @@ impl Server {
         }
     }
 
-    pub fn open_in_browser(&self, url: &str) {
-        if self.client.can.shows_documents {
-            let params = json!({ "uri": url, "external": true });
-            self.peer.send("window/showDocument", &params);
-        }
-    }
-
     fn agent_event(&mut self, id: &SessionId, event: AgentEvent) {
         let Some(conversation) = self.conversations.get_mut(id) else {
             return;
@@ -56,5 +48,19 @@ impl Server {
             AgentEvent::SessionTitle { title } => conversation.entitle(title),
             event => conversation.front.event(event),
         }
+    }
+
+    /// A session panicked: waiting requests are answered.
+    fn session_panicked(&mut self, id: &SessionId, failure: &Failure) {
+        self.requests.forget(id);
+        let Some(conversation) = self.conversations.get_mut(id) else {
+            return;
+        };
+        if conversation.opening.is_some() {
+            return self.not_opened(id, &failure.message);
+        }
+        conversation
+            .prompts
+            .end(&mut *conversation.front, &Err(failure.clone()));
     }
 }

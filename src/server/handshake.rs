@@ -17,8 +17,8 @@ use crate::protocol::{acp, lsp};
 use crate::rpc::ErrorCode;
 use crate::session;
 use crate::text::Encoding;
-use crate::workspace::Documents;
 use crate::workspace::native::file_of;
+use crate::workspace::{Documents, Root};
 
 /// `TextDocumentSyncKind`: every change carries the full text.
 const WHOLE_TEXTS: u8 = 1;
@@ -207,6 +207,19 @@ impl Server {
             removed.map_err(|why| error(ErrorCode::RequestFailed, why))?;
             Ok(acp::LogoutResponse::new())
         })
+    }
+
+    /// At the start and after a change of the configuration: shows its problems, although sessions read settings only when
+    /// they start and while they have no model, and removes what a killed process left in the workspace folders.
+    pub fn check_workspace(&mut self) {
+        let settings = self.load_settings(&[]);
+        self.show_problems(&settings);
+        for folder in self.client.folders() {
+            self.tasks.spawn(async move {
+                // Opening a workspace sweeps it. A folder that cannot be opened is reported when a session needs it.
+                let _ = tokio::task::spawn_blocking(move || Root::open(&folder)).await;
+            });
+        }
     }
 }
 

@@ -1,11 +1,12 @@
-//! Messages that belong to no session: problems of the configuration.
+//! What a person is shown outside sessions: problems of the configuration, messages, pages in the browser.
+
+use serde_json::json;
 
 use super::{Server, Transport};
 use crate::config::Settings;
 use crate::protocol::lsp::MessageType;
 use crate::rpc::Peer;
 use crate::text::display;
-use crate::workspace::Root;
 
 impl Server {
     /// Shows what is wrong with the configuration, each problem once.
@@ -26,20 +27,11 @@ impl Server {
         }
     }
 
-    /// Shows the problems of changed settings. Sessions read settings when they start, and while they have no model.
-    pub fn announce(&mut self) {
-        let settings = self.load_settings(&[]);
-        self.show_problems(&settings);
-        self.sweep();
-    }
-
-    /// Removes what a killed process left in the workspace folders, on start rather than with the first session.
-    fn sweep(&mut self) {
-        for folder in self.client.folders() {
-            self.tasks.spawn(async move {
-                // Opening a workspace sweeps it. A folder that cannot be opened is reported when a session needs it.
-                let _ = tokio::task::spawn_blocking(move || Root::open(&folder)).await;
-            });
+    /// `window/showDocument`, where the client can.
+    pub fn open_in_browser(&self, url: &str) {
+        if self.client.can.shows_documents {
+            let params = json!({ "uri": url, "external": true });
+            self.peer.send("window/showDocument", &params);
         }
     }
 }
@@ -48,6 +40,6 @@ impl Server {
 pub(super) fn show_message(peer: &Peer, kind: MessageType, text: &str) {
     peer.notify(
         "window/showMessage",
-        &serde_json::json!({ "type": kind, "message": display::escape(text) }),
+        &json!({ "type": kind, "message": display::escape(text) }),
     );
 }

@@ -10,16 +10,13 @@ use super::Server;
 use super::conversation::Conversation;
 use super::dispatch::{Answer, Later, error, invalid, later};
 use super::problems::show_message;
+use crate::changes::hunks::PendingHunk;
 use crate::changes::revert::{Left, Reason};
-use crate::changes::review::PendingHunk;
 use crate::protocol::ext::{self, ReviewAction};
 use crate::protocol::lsp::MessageType;
 use crate::rpc::ErrorCode;
 use crate::session::{self, Review, ReviewError, Selection, SessionId};
 use crate::text::display;
-
-/// The future answer of a session.
-type Reviewing = oneshot::Receiver<Result<session::Reviewed, ReviewError>>;
 
 /// The argument of `tandem.undo`, `tandem.redo` and `tandem.keep`.
 #[derive(Debug, Default, Deserialize)]
@@ -41,7 +38,7 @@ impl Server {
             hunk,
         } = request;
         let review = of(action, Selection { turn, path, hunk })?;
-        let reviewed = ask(self.conversation(&session_id)?, review)?;
+        let reviewed = self.conversation(&session_id)?.session.review(review)?;
         later(async move { Ok(wire(done(reviewed).await?)) })
     }
 
@@ -76,7 +73,7 @@ impl Server {
             action => action,
         };
         let review = of(action, Selection { turn, path, hunk })?;
-        let answer = ask(self.conversation(&id)?, review)?;
+        let answer = self.conversation(&id)?.session.review(review)?;
         let (peer, can, hints) = (self.peer.clone(), self.client.can, self.chats.hints());
         self.tasks.spawn(async move {
             let (kind, text) = match answer.await {
@@ -127,11 +124,6 @@ pub(super) async fn done<T>(answer: oneshot::Receiver<Result<T, ReviewError>>) -
     let ended = |_| ReviewError("the session has ended".to_owned());
     let failed = |ReviewError(why)| error(ErrorCode::RequestFailed, display::escape(&why));
     answer.await.map_err(ended).flatten().map_err(failed)
-}
-
-/// Sends a review request to a session.
-pub(super) fn ask(conversation: &Conversation, review: Review) -> Answer<Reviewing> {
-    Ok(conversation.session.review(review)?)
 }
 
 fn wire(reviewed: session::Reviewed) -> ext::Reviewed {

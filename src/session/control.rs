@@ -23,7 +23,7 @@ pub enum Change {
     Effort(Option<Effort>),
     /// Whether prompts run on a copy of the workspace, from the next one on.
     OnCopy(bool),
-    /// The configuration as it is now. Only a session without a model takes it.
+    /// The configuration as it is now: `Actor::configure` says how much of it the session takes.
     Settings(Box<Settings>),
 }
 

@@ -58,7 +58,7 @@ impl Actor {
     pub async fn record_edits(&mut self) {
         while let Some(Waiting { edit, reply }) = self.queue.edits.pop_front() {
             let recorded = self.record_edit(edit).await;
-            self.write().await;
+            self.conversation.write(&mut self.outbox).await;
             self.conversation.journal.sync().await;
             self.outbox.push(SessionEvent::Edited(reply, recorded));
         }

@@ -78,7 +78,7 @@ impl Actor {
             .changes
             .take_up_interrupted(&mut self.conversation, &mut self.outbox)
             .await;
-        self.write().await;
+        self.conversation.write(&mut self.outbox).await;
         // On a full disk, the only copies of what a command destroyed are those it left behind.
         if is_stored && self.conversation.journal.is_saved() {
             self.shell.forget_interrupted().await;

@@ -1,5 +1,5 @@
-//! What the turns of a session changed, and the ways back: undo, redo, keep, and restoring files and the session
-//! to the state before a turn in one step.
+//! What the turns of a session changed, and what a person does with it: undo, redo, keep, reject, and restoring files
+//! and the session to the state before a turn in one step.
 
 use std::path::PathBuf;
 

@@ -7,20 +7,13 @@ use futures_util::future::OptionFuture;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::event::{Activity, PromptState, ReturnReason, SessionEvent, State};
-use super::extensions::Extensions;
+use super::event::{ReturnReason, SessionEvent};
 use super::jobs::JobChanges;
-use super::models::Models;
 use super::{
     Actor, Change, ChangeError, Command, Review, ReviewError, Reviewed, STEPS, Start, connect,
 };
-use crate::agent::Step;
-use crate::agent::event::{AgentEvent, Permission, START, START_FRESH};
-use crate::changes::ChangeSet;
-use crate::config::{Mode, Settings};
-use crate::domain::Failure;
+use crate::config::Settings;
 use crate::model::ErrorCode;
-use crate::text::redact::Redactor;
 
 impl Actor {
     /// Runs until the handle is dropped.
@@ -171,34 +164,6 @@ impl Actor {
             .configure(settings, setup.provider, start, journal);
     }
 
-    /// The current state.
-    fn state(&self) -> State {
-        let running = self.running.as_ref().is_some_and(|running| !running.done);
-        let activity = match self.questions.open_kind() {
-            Some(kind) if running => Activity::Waiting(kind),
-            _ if running || !self.queue.is_empty() => Activity::Running,
-            _ => Activity::Idle,
-        };
-        State {
-            on_copy: self.on_copy,
-            activity,
-            queued: self.queue.len(),
-            begun: self.conversation.turns > 0,
-            usage: self.spending.used,
-            ..initial_state(&self.models, &self.extensions, self.questions.mode)
-        }
-    }
-
-    /// Publishes the state if it changed, and answers changes that have taken effect: a call allowed in the previous
-    /// mode has ended by then, or is shown to be running.
-    pub fn publish(&mut self) {
-        let state = self.state();
-        self.outbox.publish(&state);
-        if !self.questions.is_changing() {
-            self.outbox.answer_changes(&state);
-        }
-    }
-
     async fn handle(&mut self, command: Command) {
         // Whoever has seen `Done` may send a prompt before the turn's task has ended.
         if self.running.as_ref().is_some_and(|running| running.done) {
@@ -278,7 +243,7 @@ impl Actor {
         }
     }
 
-    pub async fn review(&mut self, review: Review) -> Result<Reviewed, ReviewError> {
+    async fn review(&mut self, review: Review) -> Result<Reviewed, ReviewError> {
         if self.running.is_some() && review != Review::List {
             return Err(ReviewError(
                 "a turn is running; wait until it ends, or cancel it".to_owned(),
@@ -290,149 +255,8 @@ impl Actor {
     }
 
     /// Writes the recorded changes before they are reported.
-    pub async fn write(&mut self) {
+    async fn write(&mut self) {
         self.conversation.write(&mut self.outbox).await;
-    }
-
-    /// Handles the steps of a turn.
-    async fn take(&mut self, steps: &mut Vec<Step>) {
-        let mut has_commands = false;
-        for step in steps.drain(..) {
-            if let Step::Event(AgentEvent::ToolExecutionEnd { result, .. }) = &step {
-                has_commands |= result.changes.is_some();
-            }
-            self.step(step).await;
-        }
-        self.write().await;
-        if has_commands && self.conversation.journal.is_saved() {
-            self.shell.recorded().await;
-        }
-        if self.running.as_ref().is_some_and(|running| running.done) {
-            self.conversation.journal.sync().await;
-        }
-    }
-
-    pub async fn step(&mut self, step: Step) {
-        let conversation = &mut self.conversation;
-        match step {
-            Step::Entry(entry) => conversation.keep(entry, self.models.provider.as_ref().ok()),
-            Step::History(entries) => conversation.compact(entries),
-            Step::Note(note) => conversation.tell(note),
-            Step::Announced {
-                call_id,
-                preview,
-                recorded,
-            } => {
-                self.changes
-                    .announce(call_id, &preview, conversation, &mut self.outbox)
-                    .await;
-                recorded.send(()).ok();
-            }
-            Step::Tried(event) => {
-                if let AgentEvent::ToolExecutionEnd {
-                    call_id,
-                    name,
-                    result,
-                    ..
-                } = &event
-                {
-                    let nothing = ChangeSet::default();
-                    let journal = &mut conversation.journal;
-                    journal.call_ended(call_id, name, result, nothing);
-                }
-                self.consider(event).await;
-            }
-            Step::Event(event) => {
-                conversation.journal.event(&event);
-                if let AgentEvent::ToolExecutionEnd {
-                    call_id,
-                    name,
-                    result,
-                    ..
-                } = &event
-                {
-                    let (turn, command) = (conversation.turns, result.changes.as_deref());
-                    let changed = self
-                        .changes
-                        .record(turn, &result.diffs, command, &mut self.outbox)
-                        .await;
-                    let journal = &mut conversation.journal;
-                    let call = journal.call_ended(call_id, name, result, changed);
-                    self.changes.confirm(&call, result.is_error, journal);
-                }
-                let title = conversation
-                    .title
-                    .take_if(|_| matches!(event, AgentEvent::TurnStart { .. }));
-                self.consider(event).await;
-                self.outbox.title(title);
-            }
-        }
-    }
-
-    /// Permission requests are decided or asked, other events passed on.
-    async fn consider(&mut self, event: AgentEvent) {
-        let outbox = &mut self.outbox;
-        match event {
-            AgentEvent::PermissionRequested(request) => {
-                self.questions.ask(request, &self.workspace, outbox);
-            }
-            AgentEvent::PermissionResolved { call_id, outcome } => {
-                let Some(facts) = self.questions.answered(&call_id, &outcome, outbox).await else {
-                    return;
-                };
-                if facts.is_pause() && outcome.allows() {
-                    self.spending.go_on();
-                    self.conversation.journal.note(self.spending.record());
-                }
-                if let Permission::Answered(answer) = &outcome
-                    && facts.is_plan()
-                    && [START, START_FRESH].contains(&answer.as_str())
-                {
-                    self.questions.leave_plan();
-                    self.conversation.journal.mode(self.questions.mode);
-                }
-                outbox.push(AgentEvent::PermissionResolved { call_id, outcome });
-                self.questions.ask_next(outbox);
-            }
-            mut event => {
-                clean(&mut event, &self.secrets);
-                if let AgentEvent::UserMessage {
-                    prompt: Some(id), ..
-                } = &event
-                {
-                    self.queue.steers.retain(|steered| steered.id != *id);
-                    outbox.prompt(id, PromptState::Joined);
-                }
-                // The usage of a turn is shown before its end is reported.
-                if self.spending.note(&event) {
-                    self.conversation.journal.note(self.spending.record());
-                    self.publish();
-                }
-                if let AgentEvent::Error(failure) = &event {
-                    let is_refusal = failure.code == ErrorCode::Auth;
-                    self.models.refusal = is_refusal.then(|| failure.message.clone());
-                    self.publish(); // the next prompt may come with the end
-                }
-                self.questions.note(&event);
-                let mut reason = None;
-                if let AgentEvent::Done {
-                    termination_reason, ..
-                } = event
-                {
-                    reason = Some(termination_reason);
-                }
-                let Some(running) = &mut self.running else {
-                    return self.outbox.push(event);
-                };
-                if let AgentEvent::Error(failure) = &event {
-                    running.failure = Some(failure.clone());
-                }
-                self.outbox.push(event);
-                if let Some(reason) = reason {
-                    running.report_end(reason, &mut self.queue, &mut self.outbox);
-                }
-            }
-        }
     }
 
     /// Ends the turn and everything that runs for it.
@@ -463,37 +287,5 @@ impl Actor {
         self.conversation.journal.synced().await;
         self.shell.end().await;
         self.extensions.servers.close().await;
-    }
-}
-
-/// The state of a session without prompts.
-pub(super) fn initial_state(models: &Models, extensions: &Extensions, mode: Mode) -> State {
-    State {
-        mode,
-        model: match &models.provider {
-            Ok(provider) => Ok(provider.name()),
-            Err(why) => Err(why.message.clone()),
-        },
-        refusal: models.refusal.clone(),
-        models: Arc::clone(&models.choices),
-        effort: models.effort,
-        has_effort: models.settings.model.is_ok(),
-        on_copy: false,
-        commands: Arc::clone(&extensions.menu),
-        activity: Activity::Idle,
-        queued: 0,
-        begun: false,
-        usage: None,
-    }
-}
-
-/// Text from elsewhere may quote a key.
-fn clean(event: &mut AgentEvent, secrets: &Redactor) {
-    match event {
-        AgentEvent::Explored { event, .. } => clean(event, secrets),
-        AgentEvent::Error(Failure { message: text, .. })
-        | AgentEvent::Notice { message: text }
-        | AgentEvent::Retry { reason: text, .. } => secrets.clean(text),
-        _ => {}
     }
 }

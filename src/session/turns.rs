@@ -94,9 +94,9 @@ impl Actor {
         let cancel = &cause.cancel;
         cancel.run_until_cancelled(self.models.look_around()).await;
         let mut words = prompt.words();
-        let said = prompt.clone();
+        let bare = prompt.clone();
         if !self.attached(&mut prompt, cancel).await {
-            prompt = said;
+            prompt = bare;
         }
         let notes = self.conversation.notes.drain(..);
         prompt
@@ -169,7 +169,7 @@ impl Actor {
             waited,
             cancel,
         } = cause;
-        let (said, steering) = mpsc::channel(STEERING);
+        let (steers, steering) = mpsc::channel(STEERING);
         let turn = Turn {
             id: name,
             goal: number.map_or(Goal::Compact, |_| Goal::Answer),
@@ -192,7 +192,7 @@ impl Actor {
             spent: self.spending.spent,
             steering,
         };
-        self.write().await;
+        self.conversation.write(&mut self.outbox).await;
         let begun = PromptState::Running { number, waited };
         self.outbox.prompt(&prompt, begun);
         let (sender, steps) = mpsc::channel(STEPS);
@@ -212,7 +212,7 @@ impl Actor {
             steps,
             task,
             cancel,
-            steering: said,
+            steering: steers,
             failure: None,
             done: false,
         });
@@ -297,10 +297,14 @@ impl Actor {
     /// Answers a command without a model.
     async fn answer_locally(&mut self, local: Local) {
         let content = match local {
-            Local::Review(review) => match self.review(review).await {
-                Ok(reviewed) => reviewed.message.unwrap_or_default(),
-                Err(ReviewError(why)) => why,
-            },
+            Local::Review(review) => {
+                let (conversation, outbox) = (&mut self.conversation, &mut self.outbox);
+                let reviewed = self.changes.review(review, conversation, outbox).await;
+                reviewed.map_or_else(
+                    |ReviewError(why)| why,
+                    |reviewed| reviewed.message.unwrap_or_default(),
+                )
+            }
             Local::Jobs(which) => jobs::answer(&self.shell, &which, &mut self.outbox).await,
             Local::Model(name) => self.models.command(&name, &mut self.conversation.journal),
             Local::Help => self.extensions.commands.help(),

@@ -202,6 +202,29 @@ fn the_invariants_of_the_map_name_tests_that_exist() {
     );
 }
 
+#[test]
+fn the_map_names_files_that_exist() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let map = std::fs::read_to_string(root.join("src/README.md")).unwrap();
+    let is_source = |name: &&str| {
+        let is_file = name.contains(".rs") || name.contains('/') && name.contains('.');
+        is_file && !name.starts_with('.')
+    };
+    let named: Vec<_> = map
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(is_source)
+        .collect();
+    assert!(named.len() > 150, "{named:?}");
+    let exists = |name: &str| root.join("src").join(name).exists() || root.join(name).exists();
+    let gone: Vec<_> = named.iter().filter(|name| !exists(name)).collect();
+    assert!(
+        gone.is_empty(),
+        "src/README.md names files that do not exist: {gone:?}"
+    );
+}
+
 /// The tests that the items of `## Invariants` name after `Test:` or `Tests:`.
 fn tests_of_invariants(map: &str) -> Vec<String> {
     let section = map

@@ -21,40 +21,12 @@ pub(super) struct Reversal {
     #[serde(skip, default = "Instant::now")]
     pub since: Instant,
     /// The last turn that was under review then: what later ones changed is undone before a rejection is.
-    last_turn: u64,
+    pub last_turn: u64,
     /// The changes, in the order in which they were undone.
     pub undone: Vec<Undone>,
 }
 
 impl Checkpoints {
-    /// Notes what was undone in one step, so that it can be reverted; returns its number.
-    pub(super) fn push(&mut self, kind: Kind, last_turn: u64, undone: Vec<Undone>) -> u64 {
-        let id = self.next_reversal;
-        self.next_reversal += 1;
-        self.reversals.push(Reversal {
-            id,
-            kind,
-            since: Instant::now(),
-            last_turn,
-            undone,
-        });
-        id
-    }
-
-    /// Notes what can be redone: with the rest of the turn if the system refused that before.
-    pub(super) fn push_undone(&mut self, undone: Undone) {
-        let is_of_turn = |last: &&mut Reversal| {
-            last.kind == Kind::Undo && last.undone.iter().all(|one| one.turn == undone.turn)
-        };
-        match self.reversals.last_mut().filter(is_of_turn) {
-            Some(last) => {
-                last.since = Instant::now();
-                last.undone.push(undone);
-            }
-            None => _ = self.push(Kind::Undo, undone.turn, vec![undone]),
-        }
-    }
-
     /// The index of the last rejection, if no turn has changed anything since.
     pub fn to_unreject(&self) -> Option<usize> {
         let index = self
@@ -64,6 +36,14 @@ impl Checkpoints {
         let last_turn = self.reversals.get(index)?.last_turn;
         let is_last = !self.turns.iter().any(|entry| entry.turn > last_turn);
         is_last.then_some(index)
+    }
+
+    /// The turn that an undo without a number begins with; `None` if it restores what was rejected instead.
+    pub fn next_undone(&self) -> Option<u64> {
+        if self.to_unreject().is_some() {
+            return None;
+        }
+        self.turns.iter().map(|entry| entry.turn).max()
     }
 
     /// The index of the rejection with this number, if it is still there.

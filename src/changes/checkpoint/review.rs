@@ -11,8 +11,8 @@ use super::undo::{Undone, files_of, first_of_git};
 use super::{Checkpoints, Kind, TurnChanges};
 use crate::changes::change_set::{Entry, EntryChange};
 use crate::changes::edits::{self, Text};
+use crate::changes::hunks::{PendingHunk, pending};
 use crate::changes::in_workspace::TextFile;
-use crate::changes::review::{PendingHunk, pending};
 use crate::changes::{ChangeSet, Images};
 use crate::workspace::{Workspace, blocking};
 

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::changes::hunks::PendingHunk;
 use crate::changes::revert::{Left, Reason};
-use crate::changes::review::PendingHunk;
 use crate::workspace::{Workspace, first_names, native};
 
 /// What a person calls git's state: how the path of it begins, and what stands for that.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{HashMap, Origin, Written, only, origins};
-use crate::changes::review::without;
+use crate::changes::hunks::without;
 
 /// The number of interleavings.
 const PLAYS: u64 = 1000;

@@ -405,13 +405,6 @@ impl Server {
         prompts.send(session, prompt, Value::Null, &mut None, None)
     }
 
-    /// Whether a turn runs in any conversation.
-    pub(super) fn is_busy(&self) -> bool {
-        self.conversations
-            .values()
-            .any(|conversation| conversation.prompts.any())
-    }
-
     /// `tandem.cancel`.
     pub(super) fn cancel_all(&self) {
         for conversation in self.conversations.values() {

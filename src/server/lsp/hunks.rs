@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::actions::action;
-use crate::changes::review::PendingHunk;
+use crate::changes::hunks::PendingHunk;
 use crate::protocol::lsp;
 use crate::server::Server;
 use crate::server::dispatch::{Later, later};
-use crate::server::review::ask;
 use crate::session::{Review, ReviewedTurn, SessionId};
 use crate::text::Range;
 use crate::workspace::native::file_of;
@@ -56,7 +55,7 @@ impl Server {
         let asked: Vec<_> = changed
             .filter(|_| path.is_some())
             .filter_map(|(id, conversation)| {
-                Some((id.clone(), ask(conversation, Review::List).ok()?))
+                Some((id.clone(), conversation.session.review(Review::List).ok()?))
             })
             .collect();
         async move {
@@ -82,7 +81,7 @@ impl Server {
         }
         let can = self.client.can;
         for (id, conversation) in &self.conversations {
-            let Ok(answer) = ask(conversation, Review::List) else {
+            let Ok(answer) = conversation.session.review(Review::List) else {
                 continue;
             };
             let (id, peer, hints) = (id.clone(), self.peer.clone(), self.chats.hints());

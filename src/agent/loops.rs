@@ -15,7 +15,7 @@ const MAX_REPEATS: u32 = 4;
 
 /// Watches the rounds of a turn.
 #[derive(Debug, Default)]
-pub(super) struct Guard {
+pub(super) struct LoopDetector {
     rounds: Track,
     words: Track,
     /// The results so far: only a new one counts as progress.
@@ -47,7 +47,7 @@ impl fmt::Display for Loop {
     }
 }
 
-impl Guard {
+impl LoopDetector {
     /// Records an answer with its results; returns the loop once it has occurred too often. What a call's tool takes no
     /// notice of, such as an explanation, makes it no other call.
     pub fn note(
@@ -157,7 +157,7 @@ mod tests {
     /// The first round that is too many, and the loop detected there. Each item is a call, its result and the words
     /// before it.
     fn rounds(rounds: &[(&str, &str, &str)]) -> Option<(usize, Kind)> {
-        let mut guard = Guard::default();
+        let mut loops = LoopDetector::default();
         rounds
             .iter()
             .enumerate()
@@ -178,7 +178,7 @@ mod tests {
                     wait: Duration::ZERO,
                     ran: Duration::ZERO,
                 };
-                guard
+                loops
                     .note(text, &[call], &[outcome], &[])
                     .map(|found| (index, found.kind))
             })
