@@ -69,11 +69,11 @@ pub(crate) fn create_private(folder: &Path) -> io::Result<()> {
 pub async fn lock_file(path: PathBuf) -> io::Result<File> {
     blocking(move || {
         create_private(path.parent().unwrap_or(&path))?;
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(path)?;
+        let mut options = File::options();
+        options.create(true).truncate(false).write(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(path)?;
         file.lock()?;
         Ok(file)
     })

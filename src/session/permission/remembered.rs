@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::Rule;
-use crate::workspace::StateFolder;
+use crate::workspace::{StateFolder, lock_file};
 
 /// The folder inside the state folder.
 const FOLDER: &str = "permissions";
@@ -66,15 +66,13 @@ impl Remembered {
     /// # Errors
     /// The file cannot be written; nothing changed then.
     pub async fn add(&self, rule: &Rule) -> io::Result<()> {
-        let mut rules = self.rules().await?;
-        if rules
-            .iter()
-            .all(|other| other.to_string() != rule.to_string())
-        {
-            rules.push(rule.clone());
-            self.store(&rules).await?;
-        }
-        Ok(())
+        let add = |rules: &mut Vec<Rule>| {
+            let text = rule.to_string();
+            if rules.iter().all(|other| other.to_string() != text) {
+                rules.push(rule.clone());
+            }
+        };
+        self.change(add).await.map(drop)
     }
 
     /// Removes a rule; `false` if it does not exist.
@@ -82,9 +80,16 @@ impl Remembered {
     /// # Errors
     /// The file cannot be written; nothing changed then.
     pub async fn remove(&self, rule: &str) -> io::Result<bool> {
+        self.change(|rules| rules.retain(|other| other.to_string() != rule))
+            .await
+    }
+
+    /// Changes the rules, one session at a time; `false` if there are as many as before.
+    async fn change(&self, change: impl FnOnce(&mut Vec<Rule>)) -> io::Result<bool> {
+        let _alone = lock_file(self.state.join("permissions.lock")).await.ok();
         let mut rules = self.rules().await?;
         let before = rules.len();
-        rules.retain(|other| other.to_string() != rule);
+        change(&mut rules);
         if rules.len() == before {
             return Ok(false);
         }
@@ -157,6 +162,18 @@ mod tests {
         assert!(!here.remove("edit_file(x)").await.unwrap());
         assert!(here.remove("edit_file(src/**)").await.unwrap());
         assert_eq!(rules(&here).await, ["run_command(cargo test)"]);
+    }
+
+    #[tokio::test]
+    async fn answers_stored_at_the_same_time_are_all_kept() {
+        let state = tempfile::tempdir().unwrap();
+        let here = Remembered::of(state.path(), "/work/here".as_ref());
+        let rules = ["read_file", "edit_file", "grep", "glob"].map(rule);
+        let added = rules.each_ref().map(|rule| here.add(rule));
+        for added in futures_util::future::join_all(added).await {
+            added.unwrap();
+        }
+        assert_eq!(here.rules().await.unwrap().len(), rules.len());
     }
 
     #[cfg(unix)]
