@@ -46,6 +46,8 @@ pub struct Undoable {
 pub(crate) struct Checkpoints {
     /// Oldest first.
     turns: Vec<TurnChanges>,
+    /// How the prompt of each turn begins, also of those that changed nothing.
+    pub prompts: Vec<String>,
     /// What was undone or rejected, the latest at the end.
     reversals: Vec<Reversal>,
     next_reversal: u64,
@@ -78,6 +80,7 @@ impl Checkpoints {
     pub fn new(folder: Option<PathBuf>, undoable: watch::Sender<Undoable>) -> Self {
         Self {
             turns: Vec::new(),
+            prompts: Vec::new(),
             reversals: Vec::new(),
             next_reversal: 0,
             store: Store::new(folder),
@@ -149,6 +152,17 @@ impl Checkpoints {
             followed |= reverted.follow(from, to, |change| &change.after);
         }
         followed
+    }
+
+    /// A turn, as a person knows it: no front end shows its number.
+    fn name_of(&self, turn: u64) -> String {
+        let prompt = (1..)
+            .zip(&self.prompts)
+            .find(|(number, prompt)| *number == turn && !prompt.is_empty());
+        prompt.map_or_else(
+            || format!("turn {turn}"),
+            |(_, prompt)| format!("“{prompt}”"),
+        )
     }
 
     /// The stored previous versions.

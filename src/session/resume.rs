@@ -29,6 +29,7 @@ impl Actor {
         } else if kept.mode.is_some_and(|mode| mode != questions.mode) {
             conversation.journal.mode(questions.mode);
         }
+        conversation.turns = kept.turns();
         let head = kept.head.unwrap_or_default();
         self.models.environment.clone_from(&head.environment);
         if let Ok(provider) = &mut self.models.provider {
@@ -40,7 +41,7 @@ impl Actor {
             .filter(|_| self.keeps_model)
             .and_then(|held| self.models.resume(held, &mut conversation.journal).err());
         self.spending.resume(kept.spent, kept.tokens, kept.cost);
-        conversation.turns = kept.turns;
+        self.changes.checkpoints.prompts = kept.prompts;
         conversation.loaded = kept.messages;
         conversation.call_ids = kept.call_ids;
         conversation.reset_guidance();
@@ -55,9 +56,8 @@ impl Actor {
         if self.start == Start::Replay {
             let images = self.changes.checkpoints.images().await;
             let replayed = blocking(move || store::events(kept.shown, &images, &head.folders));
-            for event in replayed.await {
-                self.outbox.push(event);
-            }
+            let replayed = replayed.await.into_iter();
+            replayed.for_each(|event| self.outbox.push(event));
         }
         self.publish();
         self.outbox.push(AgentEvent::Resumed {

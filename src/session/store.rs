@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 
 pub use self::list::{Listed, Sessions, StoreError};
 pub(super) use self::list::{folder, plans};
-pub(super) use self::load::Kept;
+pub(super) use self::load::{Kept, NAME};
 pub use self::origins::LineOrigin;
 pub(super) use self::record::{Call, Held, QueuedPrompt, Record};
 use self::record::{Head, VERSION};
@@ -341,18 +341,23 @@ impl Journal {
     }
 }
 
-/// The beginning of the first non-empty line.
+/// A session's title: how its first prompt begins.
 pub(super) fn title(text: &str) -> String {
+    beginning(text, TITLE)
+}
+
+/// The first characters of the first non-empty line.
+pub(super) fn beginning(text: &str, most: usize) -> String {
     let line = text
         .lines()
         .map(str::trim)
         .find(|line| !line.is_empty())
         .unwrap_or_default();
-    let mut title: String = line.chars().take(TITLE).collect();
-    if title.len() < line.len() {
-        title.push('…');
+    let mut begins: String = line.chars().take(most).collect();
+    if begins.len() < line.len() {
+        begins.push('…');
     }
-    title
+    begins
 }
 
 #[cfg(test)]

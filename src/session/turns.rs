@@ -133,6 +133,8 @@ impl Actor {
         let conversation = &mut self.conversation;
         conversation.begin_turn(words, attached, parts, provider, &self.models);
         self.shell.begin_turn(conversation.turns);
+        let prompts = &mut self.changes.checkpoints.prompts;
+        prompts.push(store::beginning(words, store::NAME));
     }
 
     /// What the model reads of a prompt: no secrets but in the person's own words.

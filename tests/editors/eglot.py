@@ -131,7 +131,7 @@ def on_screen(command, project, environment):
             run("eglot-code-actions", "tandem: Allow: Edit src/lib.rs")
             emacs.shows(r"tandem: done\s*$")
             run("eglot-code-actions", "tandem: Undo the last turn")
-            emacs.shows(r"tandem: undid turn 1: src/lib\.rs\s*$")
+            emacs.shows(r"tandem: undid “Subtract, please\.”: src/lib\.rs\s*$")
         except Timeout as missed:
             return str(missed), False
     return "", True

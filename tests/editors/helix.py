@@ -211,6 +211,17 @@ def edit_waits_for_permission_and_is_one_undo_step():
 
 
 @test
+def edit_is_in_the_menu_that_covers_the_chat():
+    with session("notes.tandem.md", [edit(("a + b", "a - b"))], [{"text": "There you are."}]) as (_, helix):
+        helix.ask("Subtract, please.")
+        helix.shows(ASKS)
+        if helix.has_message_menus:
+            helix.shows(r"│ Allow\? Edit src/lib\.rs +│[\s\S]*│ - +a \+ b +│[\s\S]*│ \+ +a - b +│")
+        helix.answer(r"Allow")
+        helix.shows("There you are.")
+
+
+@test
 def question_is_a_hint_in_the_code_and_answered_there():
     with session("notes.tandem.md", [edit(("a + b", "a - b"))], [{"text": "There you are."}]) as (_, helix):
         helix.ask("Subtract, please.")

@@ -89,7 +89,7 @@ def undo_command(editor):
     editor.answer("Allow")
     editor.shows("Renamed `add`")
     editor.action("Undo the last turn")
-    editor.shows("tandem: undid turn")
+    editor.shows("tandem: undid “")
 
 
 # The prompt, the model's reply, the expected screen, and what the person does next.

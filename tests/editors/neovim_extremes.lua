@@ -212,7 +212,7 @@ function M.test(t, model, use)
     t.equal(vim.uv.fs_stat(file), nil)
     local is_unsaved = vim.bo[buf].modified -- without bubblewrap, it was saved for the command
     vim.cmd('Tandem undo')
-    wait_chat('undid turn 1: main.rs')
+    wait_chat('undid “Remove it”: main.rs')
     t.equal({ text_of(buf), vim.bo[buf].modified, vim.bo[buf].readonly }, { text, is_unsaved, false })
     vim.cmd('silent! write')
     t.equal({ table.concat(vim.fn.readfile(file), '\n'), vim.bo[buf].modified }, { text, false })

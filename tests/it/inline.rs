@@ -247,7 +247,7 @@ fn a_kept_edit_is_shown_and_undone_in_another_process() {
     let undone = review(&mut second, &session, "undo");
     assert_eq!(
         second.answer(undone)["result"]["message"],
-        "undid turn 1: a.rs"
+        "undid “rename it”: a.rs"
     );
     assert_eq!(world.read("a.rs"), TEXT);
     let restored = second.call(

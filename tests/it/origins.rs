@@ -255,10 +255,7 @@ fn an_editor_without_a_plugin_shows_and_opens_the_turn() {
     let params = json!({ "textDocument": { "uri": uri }, "range": { "start": at, "end": at },
         "context": { "diagnostics": [], "triggerKind": 1 } });
     let actions = client.call("textDocument/codeAction", params)["result"].clone();
-    assert_eq!(
-        actions[0]["title"],
-        "tandem: Open turn 1: write a `program`"
-    );
+    assert_eq!(actions[0]["title"], "tandem: Open turn “write a `program`”");
     let command = actions[0]["command"].clone();
     let asked = client.ask(
         "workspace/executeCommand",

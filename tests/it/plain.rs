@@ -1045,7 +1045,7 @@ fn a_chat_file_continues_its_session_after_a_restart() {
     assert!(!request.contains("from the chat file"), "{request}");
     for said in [
         "tandem: restored changes: a.rs",
-        "tandem: undid turn 1: a.rs",
+        "tandem: undid “Change it.”: a.rs",
     ] {
         command(&mut client, "tandem.undo", json!([]));
         client.find(|message| message["params"]["message"] == said);

@@ -179,7 +179,7 @@ fn a_change_has_lenses_that_settle_it_and_its_old_text_is_plain_where_markdown_i
     let hover = ask(&mut client, "hover", &code, Some((1, 0)));
     assert_eq!(
         hover["contents"],
-        json!({ "kind": "plaintext", "value": "tandem changed this in turn 1. Before:\n\nb" })
+        json!({ "kind": "plaintext", "value": "tandem changed this. Before:\n\nb" })
     );
     let reject = &shown[1].1;
     command(&mut client, "tandem.undo", reject["arguments"].clone());
@@ -226,7 +226,7 @@ fn changed_lines_have_hints_and_old_text_until_settled() {
     let shown = ask(&mut client, "hover", &code, Some((1, 0)));
     assert_eq!(
         shown["contents"]["value"],
-        "tandem changed this in turn 1. Before:\n\n```\nb\n```"
+        "tandem changed this. Before:\n\n```\nb\n```"
     );
     assert_eq!(ask(&mut client, "hover", &code, Some((0, 0))), Value::Null);
 

@@ -113,7 +113,7 @@ fn prompts_behind_an_undo_wait_for_it() {
             .map(|index| format!("answer {index}")),
     };
     let order: Vec<_> = client.seen.iter().filter_map(told).collect();
-    let undone = "undid turn 1: a.txt";
+    let undone = "undid “write it”: a.txt";
     assert_eq!(
         order,
         [

@@ -46,7 +46,11 @@ fn session(client: &mut Client, world: &World) -> String {
 }
 
 fn turn(client: &mut Client, session: &str) {
-    let id = client.prompt(session, "change it");
+    ask(client, session, "change it");
+}
+
+fn ask(client: &mut Client, session: &str, prompt: &str) {
+    let id = client.prompt(session, prompt);
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
 }
 
@@ -140,7 +144,7 @@ fn undo_restores_closed_and_created_files_and_tells_the_model() {
     assert_eq!(world.read("a.rs"), "two\r\nmore");
     let answer = undo(&mut client, &session);
     assert_eq!(world.read("a.rs"), "one\r\nmore");
-    assert_eq!(answer["result"]["message"], "undid turn 1: a.rs");
+    assert_eq!(answer["result"]["message"], "undid “change it”: a.rs");
     assert_eq!(answer["result"]["turns"], json!([]));
 
     turn(&mut client, &session);
@@ -179,7 +183,7 @@ fn undo_restores_an_open_buffer_through_the_editor() {
         client.answer(id)["result"]["message"]
             .as_str()
             .unwrap()
-            .starts_with("undid turn 1: a.rs")
+            .starts_with("undid “change it”: a.rs")
     );
     assert_eq!(
         world.read("a.rs"),
@@ -194,8 +198,12 @@ fn undone_turns_are_redone_in_reverse_order() {
     world.write("a.rs", "one\n");
     let mut client = world.client();
     let session = session(&mut client, &world);
-    turn(&mut client, &session);
-    turn(&mut client, &session);
+    ask(
+        &mut client,
+        &session,
+        "\nChange a, in a way that takes more than forty characters to say\nplease",
+    );
+    ask(&mut client, &session, "change b");
     assert_eq!(
         redo(&mut client, &session)["error"]["message"],
         "there is nothing to redo in this session"
@@ -204,7 +212,7 @@ fn undone_turns_are_redone_in_reverse_order() {
     assert!(!world.path().join("b.rs").exists());
     assert_eq!(
         undo(&mut client, &session)["result"]["message"],
-        "undid turn 1: a.rs"
+        "undid “Change a, in a way that takes more than …”: a.rs"
     );
     assert_eq!(world.read("a.rs"), "one\n");
     assert_eq!(
@@ -213,7 +221,7 @@ fn undone_turns_are_redone_in_reverse_order() {
     );
     assert_eq!(
         redo(&mut client, &session)["result"]["message"],
-        "redid turn 1: a.rs"
+        "redid “Change a, in a way that takes more than …”: a.rs"
     );
     assert_eq!(world.read("a.rs"), "two\n");
     let answer = redo(&mut client, &session);
@@ -253,7 +261,7 @@ fn what_the_person_has_redone_is_not_redone_and_can_be_undone_again() {
     );
     assert_eq!(
         undo(&mut client, &session)["result"]["message"],
-        "undid turn 1: a.rs"
+        "undid “change it”: a.rs"
     );
     assert_eq!(world.read("a.rs"), "one\n");
 }
@@ -269,7 +277,7 @@ fn a_created_file_that_is_still_open_is_redone() {
     undo(&mut client, &session);
     assert!(!world.path().join("b.rs").exists());
     let redone = redo(&mut client, &session);
-    assert_eq!(redone["result"]["message"], "redid turn 1: b.rs");
+    assert_eq!(redone["result"]["message"], "redid “change it”: b.rs");
     assert_eq!(world.read("b.rs"), "b\n");
 }
 
@@ -393,7 +401,7 @@ fn one_touched_line_stays_and_everything_else_is_undone() {
     );
     assert_eq!(
         undone["result"]["message"],
-        "undid turn 1: new.rs, a.rs, b.rs; not changed: new.rs:1 (changed since), b.rs:2 (changed since)"
+        "undid “change it”: new.rs, a.rs, b.rs; not changed: new.rs:1 (changed since), b.rs:2 (changed since)"
     );
 }
 
@@ -489,7 +497,7 @@ fn undo_steps_the_system_refuses_can_be_retried() {
     world.write("a.rs", "a\n");
     assert_eq!(
         undo(&mut client, &session)["result"]["message"],
-        "undid turn 2: a.rs"
+        "undid “change it”: a.rs"
     );
 }
 
@@ -512,7 +520,10 @@ fn a_created_file_with_unsaved_text_is_not_removed() {
     change_document(&mut client, &world.uri("b.rs"), 2, "b\nmine\n");
     let id = ask_review(&mut client, &session, "undo", json!({}));
     apply(&mut client, &world.uri("b.rs"), "mine\n");
-    assert_eq!(client.answer(id)["result"]["message"], "undid turn 1: b.rs");
+    assert_eq!(
+        client.answer(id)["result"]["message"],
+        "undid “change it”: b.rs"
+    );
     assert_eq!(world.read("b.rs"), "changed on the disk\n");
 }
 
@@ -739,7 +750,7 @@ fn lsp_only_clients_undo_and_keep_by_command() {
         "tandem.undo",
         undo["command"]["arguments"].clone(),
     );
-    assert_eq!(said, "tandem: undid turn 1: a.rs");
+    assert_eq!(said, "tandem: undid “Change it.”: a.rs");
     assert_eq!(world.read("a.rs"), "one\n");
     let offered = offers(&mut client, &world, 1);
     let redo = offered
@@ -751,7 +762,7 @@ fn lsp_only_clients_undo_and_keep_by_command() {
         "tandem.redo",
         redo["command"]["arguments"].clone(),
     );
-    assert_eq!(said, "tandem: redid turn 1: a.rs");
+    assert_eq!(said, "tandem: redid “Change it.”: a.rs");
     assert_eq!(
         execute(&mut client, "tandem.redo", json!([])),
         "tandem: there is nothing to redo"
@@ -928,7 +939,7 @@ fn undo_restores_what_a_restore_reverted_after_it_undid_the_next_turn() {
     assert_eq!(world.read("a.rs"), "four\n");
 
     let undone = undo(&mut client, &session);
-    assert_eq!(undone["result"]["message"], "undid turn 4: a.rs");
+    assert_eq!(undone["result"]["message"], "undid “change it”: a.rs");
     assert_eq!(world.read("a.rs"), "two\n");
     let restored = undo(&mut client, &session);
     assert_eq!(
@@ -967,7 +978,7 @@ fn the_undo_of_a_restore_leaves_a_later_rejection_alone() {
     }
     let back = undo(&mut client, &session);
     assert_eq!(
-        back["result"]["message"], "restored turn 2 and later",
+        back["result"]["message"], "restored “change it” and later",
         "{back}"
     );
     assert!(!world.path().join("d").exists(), "{back}");
@@ -998,7 +1009,7 @@ fn restore_reverts_files_and_conversation_and_can_be_undone() {
     let restored = review(&mut client, &session, "restore", json!({ "turn": 2 }));
     assert_eq!(
         restored["result"]["message"],
-        "restored to before turn 2: a.rs, b.rs"
+        "restored to before “change it”: a.rs, b.rs"
     );
     assert_eq!(restored["result"]["cutFrom"], 2);
     assert_eq!(

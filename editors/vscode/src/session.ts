@@ -15,12 +15,9 @@ import { translated } from "./served";
 import { folder, type Server } from "./server";
 import { toolServers } from "./tools";
 import { type Ids, Transcript } from "./transcript";
-import { triedText, withoutTry } from "./trial";
+import { triedText } from "./trial";
 import { attachments, type Message, type Outcome, Turns } from "./turns";
 import { wire } from "./wire";
-
-/** How much of a prompt names its turn. */
-const TITLE = 60;
 
 export type SessionEvent =
   /** `state` changed, and perhaps the transcript. */
@@ -216,7 +213,7 @@ export class Session implements Disposable {
     this.transcript.cut(reviewed?.cutFrom ?? undefined);
     if ((params.action === "undo" || params.action === "redo") && reviewed?.message != null) {
       const back = params.action === "redo" ? "undo" : reviewed.canRedo ? "redo" : undefined;
-      this.transcript.reverted(this.withTitle(sentence(reviewed.message)), back);
+      this.transcript.reverted(sentence(reviewed.message), back);
     }
     this.happened.fire({ type: "grew" });
     return reviewed;
@@ -410,15 +407,6 @@ export class Session implements Disposable {
     const sessionId = await this.sessionId();
     const { configOptions } = await this.server.request(protocol.setConfigOption, { sessionId, configId, value });
     this.options.configured = configOptions;
-  }
-
-  /** The server names a turn by its number, which is not shown anywhere. */
-  private withTitle(words: string): string {
-    return words.replace(/\bturn (\d+)/i, (number: string, turn: string) => {
-      const [line = ""] = this.transcript.asked(Number(turn))?.split("\n") ?? [];
-      const title = withoutTry(line.length > TITLE ? `${line.slice(0, TITLE)}…` : line);
-      return title === "" ? number : `${number} (“${title}”)`;
-    });
   }
 
   private async listJobs(): Promise<readonly protocol.Job[]> {

@@ -198,8 +198,8 @@ test("a command shows how it ended, and only exit code 0 is a success", () => {
 
 test("an undone turn is a notice with the way back, until the next one or the next message", () => {
   const made = transcript(say("Done."));
-  made.reverted("Undid turn 1: a.rs.", "redo");
-  made.reverted("Redid turn 1: a.rs.", "undo");
+  made.reverted("Undid “Change it”: a.rs.", "redo");
+  made.reverted("Redid “Change it”: a.rs.", "undo");
   const offered = () => made.all().flatMap((item) => (item.kind === "notice" ? [item.remedies] : []));
   assert.deepEqual(offered(), [[], ["undo"]]);
   made.ask("And now?", []);

@@ -68,7 +68,7 @@ impl Checkpoints {
         while let Some(index) = self.to_redo(turn) {
             let last_turn = self.reversals.get(index).map_or(0, |one| one.last_turn);
             let (did, these) = (
-                format!("redid turn {last_turn}"),
+                format!("redid {}", self.name_of(last_turn)),
                 "redid these changes of yours",
             );
             let redone = self
@@ -130,7 +130,10 @@ impl Checkpoints {
         };
         let left_alone = stayed(workspace, &left);
         Reviewed {
-            message: Some(format!("restored turn {turn} and later{left_alone}")),
+            message: Some(format!(
+                "restored {} and later{left_alone}",
+                self.name_of(turn)
+            )),
             left,
             ..Reviewed::default()
         }

@@ -53,7 +53,8 @@ impl Checkpoints {
                 self.push_undone(undone);
                 return Ok(Reviewed {
                     message: Some(format!(
-                        "undid turn {its}: {paths}{}",
+                        "undid {}: {paths}{}",
+                        self.name_of(its),
                         stayed(workspace, &left)
                     )),
                     note: Some(format!("(the user undid these changes of yours: {paths})")),
@@ -141,7 +142,8 @@ impl Checkpoints {
             .filter(|_| !all.is_empty())
             .map(|last_turn| self.push(Kind::Rejection, *last_turn, all));
         let message = Some(format!(
-            "restored to before turn {first}{files}{}",
+            "restored to before {}{files}{}",
+            self.name_of(first),
             stayed(workspace, &left)
         ));
         let reviewed = Reviewed {

@@ -312,7 +312,7 @@ fn turn_actions(origins: &[Origin]) -> Vec<Value> {
         ..
     } in origins
     {
-        let title = format!("tandem: Open turn {turn}: {prompt}");
+        let title = format!("tandem: Open turn “{prompt}”");
         let arguments = json!([{ "sessionId": session_id, "turn": turn }]);
         let action = action(&title, "quickfix", "tandem.openTurn", &arguments);
         if !actions.contains(&action) {

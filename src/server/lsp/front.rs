@@ -16,7 +16,7 @@ use super::chat_file::{ChatFile, quoted};
 use super::hints::Hints;
 use super::progress::Progress;
 use crate::agent::event::{AgentEvent, Grant, Permission, Scope, Termination};
-use crate::domain::Failure;
+use crate::domain::{Failure, FileDiff};
 use crate::protocol::lsp::MessageType;
 use crate::rpc::Peer;
 use crate::server::capabilities::Capabilities;
@@ -31,7 +31,7 @@ use crate::workspace::{Document, Documents};
 /// How many outputs of tool calls are kept, and up to how many bytes each.
 const OUTPUTS: usize = 200;
 const OUTPUT: usize = 4096;
-/// How many lines of the output of a command that failed the chat shows.
+/// How many lines of the output of a failed command are shown, and how many of an edit in a menu.
 const SHOWN_LINES: usize = 12;
 
 /// What a chat file needs from its connection.
@@ -434,7 +434,7 @@ impl Asked {
 }
 
 /// `window/showMessageRequest`, with the safe choice first; closing it decides nothing. Some clients show it in a menu that
-/// stops everything else, so the request has to be in the chat before.
+/// stops everything else and covers the chat, so the request has to be in the chat before, and its edit in the menu, too.
 fn show_request(peer: Peer, request: &Request, chat: Option<ChatFile>) -> Answering {
     let choices = safe_first(request.choices());
     let actions: Vec<Value> = choices
@@ -443,6 +443,7 @@ fn show_request(peer: Peer, request: &Request, chat: Option<ChatFile>) -> Answer
         .collect();
     let mut message = vec![format!("{} {}", request.lead(), request.title())];
     message.extend(request.preview.description());
+    message.extend(changed_lines(&request.preview.diffs));
     message.extend(
         request
             .offer
@@ -462,6 +463,25 @@ fn show_request(peer: Peer, request: &Request, chat: Option<ChatFile>) -> Answer
             .find(|choice| answer["title"] == choice.title.as_str());
         chosen.map(|choice| choice.permission)
     })
+}
+
+/// The lines that edits remove and add, as many as fit into a menu.
+fn changed_lines(diffs: &[FileDiff]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for diff in diffs {
+        if diffs.len() > 1 {
+            lines.push(diff.path.to_string_lossy().into_owned());
+        }
+        let unified = diff.unified();
+        let changed = unified.lines().filter(|line| line.starts_with(['-', '+']));
+        lines.extend(changed.map(str::to_owned));
+    }
+    if lines.len() > SHOWN_LINES {
+        lines.truncate(SHOWN_LINES - 1);
+        lines.push("…".to_owned());
+    }
+    let safe = |line: &String| display::escape_line(line).into_owned();
+    lines.iter().map(safe).collect()
 }
 
 /// The end of a command's output, as a block of code.

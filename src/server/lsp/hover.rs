@@ -102,12 +102,12 @@ fn wrote(as_markdown: bool, origin: &Origin) -> String {
 }
 
 fn replaced(as_markdown: bool, language: &str, reviewed: &Reviewed) -> String {
-    let Reviewed { turn, hunk, .. } = reviewed;
+    let hunk = &reviewed.hunk;
     if hunk.old_text.is_empty() {
-        return format!("tandem added this in turn {turn}.");
+        return "tandem added this.".to_owned();
     }
     format!(
-        "tandem changed this in turn {turn}. Before:\n\n{}",
+        "tandem changed this. Before:\n\n{}",
         code(as_markdown, language, &hunk.old_text)
     )
 }

@@ -5,10 +5,14 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use super::beginning;
 use super::record::{Call, Head, Held, QueuedPrompt, Record, VERSION};
 use crate::agent::{Spent, prompt};
 use crate::config::Mode;
 use crate::model::{Message, Taught, ToolResult};
+
+/// How much of its prompt names a turn, in characters.
+pub(in crate::session) const NAME: usize = 40;
 
 /// A saved session.
 #[derive(Debug, Default)]
@@ -28,8 +32,8 @@ pub(in crate::session) struct Kept {
     pub held: Option<Held>,
     /// The options that its models' servers refused, by `provider/model at URL`.
     pub taught: BTreeMap<String, Taught>,
-    /// How many prompts there were.
-    pub turns: u64,
+    /// The prompt of each turn, as messages name it.
+    pub prompts: Vec<String>,
     /// US dollars, if prices were known.
     pub cost: Option<f64>,
     /// Its usage.
@@ -120,7 +124,7 @@ pub(super) fn before(
         let Ok(record) = serde_json::from_str(&line) else {
             continue;
         };
-        if matches!(record, Record::Prompt { .. }) && kept.turns + 1 == turn {
+        if matches!(record, Record::Prompt { .. }) && kept.turns() + 1 == turn {
             kept.close();
             return Some(kept.messages);
         }
@@ -130,6 +134,11 @@ pub(super) fn before(
 }
 
 impl Kept {
+    /// How many prompts there were.
+    pub fn turns(&self) -> u64 {
+        self.prompts.len() as u64
+    }
+
     fn add(&mut self, record: Record, bytes: u64, limits: MemoryBounds) {
         self.take(record, bytes);
         self.shown.shrink(limits.shown);
@@ -141,8 +150,8 @@ impl Kept {
     fn take(&mut self, record: Record, bytes: u64) {
         match &record {
             Record::Session(head) => self.head = Some(head.clone()),
-            Record::Prompt { message, .. } => {
-                self.turns += 1;
+            Record::Prompt { text, message, .. } => {
+                self.prompts.push(beginning(text, NAME));
                 self.unconfirmed.clear();
                 self.notes.clear();
                 self.push(message.clone(), bytes);

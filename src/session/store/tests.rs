@@ -145,7 +145,7 @@ async fn a_conversation_continues_where_it_ended() {
         ]
     );
     assert_eq!(
-        (kept.turns, kept.cost, kept.unreadable, kept.repair),
+        (kept.turns(), kept.cost, kept.unreadable, kept.repair),
         (1, Some(0.5), 0, None)
     );
     again.mode(Mode::Edit);
@@ -154,7 +154,7 @@ async fn a_conversation_continues_where_it_ended() {
     drop(again);
     let kept = journal(home.path(), "s1").open().await.unwrap();
     assert_eq!(
-        (kept.turns, kept.mode, kept.messages.len()),
+        (kept.turns(), kept.mode, kept.messages.len()),
         (2, Some(Mode::Edit), 4)
     );
 }
@@ -411,7 +411,7 @@ async fn an_unwritable_state_folder_is_reported_once_and_retried() {
         .unwrap()
         .1;
     assert_eq!(
-        (kept.messages.len(), kept.turns, kept.unreadable),
+        (kept.messages.len(), kept.turns(), kept.unreadable),
         (3, 2, 0),
         "nothing of it is lost"
     );

@@ -83,13 +83,13 @@ export function finishChecks({ bench, model, picture }) {
     await bench.idle();
     assert.equal(read(), made("two").content, "nobody has it open: it changes on the disk");
     await bench.command("tandem: Undo Last Turn");
-    await chat.locator(".notice", { hasText: "Undid turn 2" }).waitFor();
+    await chat.locator(".notice", { hasText: "Undid “Change it.”" }).waitFor();
     assert.equal(read(), made("one").content);
     await bench.command("tandem: Undo Last Turn");
-    await chat.locator(".notice", { hasText: "Undid turn 1" }).waitFor();
+    await chat.locator(".notice", { hasText: "Undid “Make it.”" }).waitFor();
     assert.ok(!existsSync(join(bench.project, "src/made.ts")));
     await bench.command("tandem: Redo Last Undo");
-    await chat.locator(".notice", { hasText: "Redid turn 1" }).waitFor();
+    await chat.locator(".notice", { hasText: "Redid “Make it.”" }).waitFor();
     assert.equal(read(), made("one").content, "although VS Code still has the text of the file that was gone");
     await exactly(page.locator(".tab", { hasText: "made.ts" }), 0);
   }

@@ -96,15 +96,15 @@ export function notebookChecks({ bench, model, picture }) {
 
   async function undone() {
     await bench.command("tandem: Undo Last Turn");
-    await notice("Undid turn 1").waitFor();
+    await notice("Undid “Make it two.”").waitFor();
     await line("x = 1").waitFor();
     await line("print(x)").waitFor({ state: "detached" });
     await line("plot(x) # mine").waitFor();
     await picture("notebook-undone");
-    await notice("Undid turn 1").getByRole("button", { name: "Redo" }).click();
+    await notice("Undid “Make it two.”").getByRole("button", { name: "Redo" }).click();
     await line("print(x)").waitFor();
     await line("x = 2").waitFor();
-    await notice("Redid turn 1").getByRole("button", { name: "Undo" }).click();
+    await notice("Redid “Make it two.”").getByRole("button", { name: "Undo" }).click();
     await line("print(x)").waitFor({ state: "detached" });
     await line("plot(x)").click();
     await page.keyboard.press("Control+s");

@@ -86,7 +86,7 @@ export function shapeChecks({ bench, model, picture }) {
     const sent = JSON.stringify(requests.at(-1).messages);
     assert.ok(sent.includes("Write one.") && !sent.includes("Write two."), "the model does not see it any more");
     await bench.command("tandem: Undo Last Turn");
-    await chat.locator(".notice", { hasText: /Undid turn \d+ \(“Say three\.”\)/ }).waitFor();
+    await chat.locator(".notice", { hasText: "Undid “Say three.”" }).waitFor();
     assert.equal(notes(), "one");
     await bench.command("tandem: Undo Last Turn");
     await chat.locator(".notice", { hasText: "Restored changes: notes.txt" }).waitFor();
@@ -109,7 +109,7 @@ export function shapeChecks({ bench, model, picture }) {
     await shows("Write both.");
     await box.press("Escape");
     await bench.command("tandem: Undo Last Turn");
-    await chat.locator(".notice", { hasText: /Undid turn \d+ \(“Write both\.”\)/ }).waitFor();
+    await chat.locator(".notice", { hasText: "Undid “Write both.”" }).waitFor();
     await bench.setMode("ask");
   }
 

@@ -54,17 +54,17 @@ export function undoChecks({ bench, model, picture }) {
     await bench.bufferIs(changed);
     await exactly(notice("Restored changes").getByRole("button"), 0); // rejecting again serves as redo
     await bench.command("tandem: Undo Last Turn");
-    await notice("Undid turn 1 (“Rename count to pieces.”)").getByRole("button", { name: "Redo" }).waitFor();
+    await notice("Undid “Rename count to pieces.”").getByRole("button", { name: "Redo" }).waitFor();
     await bench.bufferIs(typed);
     await exactly(bench.editor.locator(".codelens-decoration a", { hasText: "Keep" }), 0);
     assert.equal(read("lib/a.ts"), "export const count = 1;\n");
     await picture("undone");
-    await notice("Undid turn 1").getByRole("button", { name: "Redo" }).click();
-    await notice("Redid turn 1").getByRole("button", { name: "Undo" }).waitFor();
-    await exactly(notice("Undid turn 1").getByRole("button"), 0);
+    await notice("Undid “Rename count").getByRole("button", { name: "Redo" }).click();
+    await notice("Redid “Rename count").getByRole("button", { name: "Undo" }).waitFor();
+    await exactly(notice("Undid “Rename count").getByRole("button"), 0);
     assert.equal(read("lib/a.ts"), "export const pieces = 1;\n");
-    await notice("Redid turn 1").getByRole("button", { name: "Undo" }).click();
-    await notice("Undid turn 1").getByRole("button", { name: "Redo" }).waitFor();
+    await notice("Redid “Rename count").getByRole("button", { name: "Undo" }).click();
+    await notice("Undid “Rename count").getByRole("button", { name: "Redo" }).waitFor();
     await bench.bufferIs(typed);
   }
 
@@ -79,7 +79,7 @@ export function undoChecks({ bench, model, picture }) {
     assert.ok(!existsSync(join(bench.project, "lib")));
     await bench.page.locator(".pane .monaco-list-row", { hasText: "lib · deleted" }).first().waitFor();
     await bench.command("tandem: Undo Last Turn");
-    await notice("Undid turn 2").waitFor();
+    await notice("Undid “Remove the library.”").waitFor();
     MADE.forEach((name) => assert.equal(read(`lib/${name}.ts`), "export const count = 1;\n"));
     await bench.command("File: Revert File");
     await bench.bufferIs(STOCK_TEXT);

@@ -124,12 +124,12 @@ fn a_tool_and_a_command_changing_one_file_are_one_change() {
     let undone = review(&mut client, &session, "undo", json!({}));
     assert_eq!(
         (world.read("a").as_str(), &undone["result"]["message"]),
-        (BEFORE, &json!("undid turn 1: a"))
+        (BEFORE, &json!("undid “go”: a"))
     );
     let redone = review(&mut client, &session, "redo", json!({}));
     assert_eq!(
         (world.read("a").as_str(), &redone["result"]["message"]),
-        (AFTER, &json!("redid turn 1: a"))
+        (AFTER, &json!("redid “go”: a"))
     );
 
     review(

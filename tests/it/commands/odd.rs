@@ -411,7 +411,7 @@ fn redoing_a_removal_leaves_unsaved_text_alone() {
     let redone = review(&mut client, &session, "redo");
     assert_eq!(
         redone["result"]["message"],
-        "redid turn 1: b; not changed: a (it has unsaved changes in the editor, so it was not removed)"
+        "redid “go”: b; not changed: a (it has unsaved changes in the editor, so it was not removed)"
     );
     let is_edit = |message: &Value| message["method"] == "workspace/applyEdit";
     assert!(!client.seen.iter().any(is_edit), "{:#?}", client.seen);

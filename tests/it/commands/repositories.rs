@@ -442,7 +442,7 @@ fn undo_names_the_parts_of_git_it_restores_and_leaves_nothing_behind() {
         let first = &list["result"]["turns"][0]["files"][0]["path"];
         assert_eq!(*first, json!(root.join(listed)), "{line}: {list}");
         let undone = super::odd::review(&mut client, &session, "undo");
-        let message = format!("undid turn 1: {said}");
+        let message = format!("undid “go”: {said}");
         assert_eq!(undone["result"]["message"], message, "{line}: {undone}");
         assert_eq!(names(&root), before, "{level:?}: {line}");
         let redone = super::odd::review(&mut client, &session, "redo");

@@ -66,7 +66,7 @@ fn changes_follow_a_file_and_a_folder_that_are_renamed() {
     let undone = undo(&mut client, &session);
     assert_eq!(
         undone["result"]["message"],
-        "undid turn 1: lib/c.rs, old/b.rs"
+        "undid “change it”: lib/c.rs, old/b.rs"
     );
     assert_eq!(world.read("lib/c.rs"), "one\ntwo\nTHREE\n");
     assert!(!world.path().join("old").exists());
@@ -78,7 +78,7 @@ fn what_was_undone_or_rejected_follows_too() {
     undo(&mut client, &session);
     rename(&mut client, &world, "a.rs", "c.rs");
     let redone = redo(&mut client, &session);
-    assert_eq!(redone["result"]["message"], "redid turn 2: c.rs");
+    assert_eq!(redone["result"]["message"], "redid “change it”: c.rs");
     let all = "ONE\ntwo\nTHREE\n";
     assert_eq!(world.read("c.rs"), all);
     let path = world.path().join("c.rs");
@@ -92,7 +92,7 @@ fn what_was_undone_or_rejected_follows_too() {
 
     let mut client = restart::restarted(client, &world, &session);
     let redone = redo(&mut client, &session);
-    assert_eq!(redone["result"]["message"], "redid turn 2: d.rs");
+    assert_eq!(redone["result"]["message"], "redid “change it”: d.rs");
     let restored = undo(&mut client, &session);
     let message = "restored changes: d.rs";
     assert_eq!(restored["result"]["message"], message);

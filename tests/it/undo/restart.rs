@@ -86,14 +86,14 @@ fn settled_hunks_stay_settled_after_a_restart() {
     let restored = undo(&mut client, &session);
     assert_eq!(restored["result"]["message"], "restored changes: a.rs");
     let undone = undo(&mut client, &session);
-    assert_eq!(undone["result"]["message"], "undid turn 1: a.rs");
+    assert_eq!(undone["result"]["message"], "undid “change it”: a.rs");
     assert_eq!(world.read("a.rs"), numbers.replace("1\n", "one\n"));
     assert_eq!(
         (path("b.rs").exists(), path("c.rs").exists()),
         (true, false)
     );
     let redone = redo(&mut client, &session);
-    assert_eq!(redone["result"]["message"], "redid turn 1: a.rs");
+    assert_eq!(redone["result"]["message"], "redid “change it”: a.rs");
 
     let mut client = restarted(client, &world, &session);
     undo(&mut client, &session);
@@ -131,7 +131,7 @@ fn rejections_can_be_undone_after_a_restart() {
     turn(&mut client, &session);
     assert_eq!(
         undo(&mut client, &session)["result"]["message"],
-        "undid turn 3: c.rs",
+        "undid “change it”: c.rs",
         "later changes are undone first"
     );
     assert_eq!(
@@ -196,7 +196,7 @@ fn what_was_undone_can_be_redone_after_a_restart_until_a_turn_changes_something(
     let mut client = restarted(client, &world, &session);
     assert_eq!(
         redo(&mut client, &session)["result"]["message"],
-        "redid turn 2: b.rs"
+        "redid “change it”: b.rs"
     );
     assert_eq!(world.read("b.rs"), "b\n");
     undo(&mut client, &session);

@@ -41,7 +41,7 @@ function M.actions(params, callback)
   M.of(params, params.range, function(origins)
     local actions, known = {}, {} ---@type lsp.Command[], table<string, true>
     for _, origin in ipairs(origins) do
-      local title = ('tandem: Open turn %d: %s'):format(origin.turn, origin.prompt)
+      local title = ('tandem: Open turn “%s”'):format(origin.prompt)
       local name = origin.sessionId .. title
       if not known[name] then
         known[name] = true

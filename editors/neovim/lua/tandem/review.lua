@@ -29,6 +29,7 @@ local api = vim.api
 ---@class tandem.Review
 ---@field private session tandem.Session
 ---@field changes tandem.Change[] by file and line
+---@field private paths table<string, true> the files that had changes: what was undone can come back
 ---@field private open boolean whether the old text is shown
 ---@field private list? integer id of the quickfix list
 ---@field private listed? table[] the list's entries
@@ -39,7 +40,7 @@ Review.__index = Review
 ---@param session tandem.Session
 ---@return tandem.Review
 function Review.new(session)
-  return setmetatable({ session = session, changes = {}, open = false }, Review)
+  return setmetatable({ session = session, changes = {}, paths = {}, open = false }, Review)
 end
 
 ---@param sessions fun(): tandem.Session[]
@@ -53,6 +54,16 @@ function Review.watch(sessions)
           vim.schedule(function()
             session:look_at_changes()
           end)
+        end
+      end
+    end,
+  })
+  api.nvim_create_autocmd({ 'TextChanged', 'InsertLeave' }, {
+    desc = 'tandem: what the person undoes is not pending any more, and what they redo is again',
+    callback = function(event)
+      for _, session in ipairs(sessions()) do
+        if session.review.paths[vim.fs.normalize(event.match)] then
+          session:look_at_changes()
         end
       end
     end,
@@ -143,6 +154,7 @@ function Review:take(result)
       for _, hunk in ipairs(file.hunks) do
         local change = { turn = turn.turn, path = file.path, created = file.created, hunk = hunk }
         table.insert(self.changes, change)
+        self.paths[vim.fs.normalize(file.path)] = true
       end
     end
   end

@@ -210,6 +210,22 @@ local function guard_transcript(buf)
       end
     end,
   })
+  api.nvim_create_autocmd('InsertCharPre', {
+    buffer = buf,
+    desc = 'tandem: what is typed above the input, as after scrolling, is written in the input',
+    callback = function()
+      if in_input() then
+        return
+      end
+      local typed = vim.v.char
+      vim.v.char = ''
+      vim.schedule(function() -- no text may be changed before
+        local text = session().chat.text
+        text:set_input(text:draft() .. typed)
+        api.nvim_win_set_cursor(0, { api.nvim_buf_line_count(buf), vim.v.maxcol })
+      end)
+    end,
+  })
   api.nvim_create_autocmd({ 'TextChangedI', 'TextChangedP' }, {
     buffer = buf,
     desc = 'tandem: tell the server that typing a prompt has begun',
@@ -278,7 +294,7 @@ function M.create_buffer(root)
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].modeline = false
   -- Indents wrapped lines of lists, diffs and answers to choose from.
-  vim.bo[buf].formatlistpat = [[^\s*\([-+*]\|\d\+[.)]\|g[aAr] \)\s*]]
+  vim.bo[buf].formatlistpat = [[^\s*\([-+*]\|\d\+[.)]\|g[aAr.] \)\s*]]
   vim.bo[buf].omnifunc = "v:lua.require'tandem.complete'.omnifunc"
   vim.bo[buf].filetype = 'tandem'
   if not require('tandem.markdown').is_available() then

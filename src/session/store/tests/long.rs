@@ -36,7 +36,7 @@ async fn the_last_turns_of_a_long_journal_are_shown() {
     )
     .unwrap();
     assert_eq!(
-        (kept.turns, kept.messages.len(), kept.shown.turns_before),
+        (kept.turns(), kept.messages.len(), kept.shown.turns_before),
         (9, 18, 7)
     );
     let events = events(kept.shown, &Images::default(), &[]);
