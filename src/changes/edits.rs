@@ -201,7 +201,7 @@ fn rebased(images: &Images, change: &EntryChange, now: Entry) -> Entry {
     let [Some(old), Some(new), Some(found)] = texts else {
         return now;
     };
-    let (text, _) = without(&old.text, &new.text, &found.text);
+    let (text, _) = without(&change.path, &old.text, &new.text, &found.text);
     if *before == Entry::Absent && text.is_empty() {
         return Entry::Absent;
     }

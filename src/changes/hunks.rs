@@ -3,9 +3,11 @@
 //! A hunk with somebody else's lines inside is listed as the hunks that remain around them.
 
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::text::{Piece, standing, undone, unified};
+use crate::workspace::notebook::laid_out_as;
 
 /// Lines of context around a hunk.
 const CONTEXT: usize = 3;
@@ -40,8 +42,9 @@ impl PendingHunk {
     }
 }
 
-/// What is left in the current text `now` of the change from `before` to `after`.
-pub fn pending(before: &str, after: &str, now: &str) -> Vec<PendingHunk> {
+/// What is left in the current text `now` of the file at `path` of the change from `before` to `after`.
+pub fn pending(path: &Path, before: &str, after: &str, now: &str) -> Vec<PendingHunk> {
+    let [before, after] = &[before, after].map(|text| laid_out_as(path, text, now));
     let pieces = standing(before, after, now).pieces;
     pieces
         .iter()
@@ -49,9 +52,10 @@ pub fn pending(before: &str, after: &str, now: &str) -> Vec<PendingHunk> {
         .collect()
 }
 
-/// `now` with the rest of the change from `before` to `after` undone, and the lines of the result, counted from 0, that
-/// others wrote into the change.
-pub fn without(before: &str, after: &str, now: &str) -> (Arc<str>, Vec<Range<usize>>) {
+/// The text `now` of the file at `path` with the rest of the change from `before` to `after` undone, and the lines of the
+/// result, counted from 0, that others wrote into the change.
+pub fn without(path: &Path, before: &str, after: &str, now: &str) -> (Arc<str>, Vec<Range<usize>>) {
+    let [before, after] = &[before, after].map(|text| laid_out_as(path, text, now));
     let (text, touched) = standing(before, after, now).undone(before, now);
     (text.into(), touched)
 }
@@ -83,6 +87,8 @@ fn shown(before: &str, after: &str, now: &str, piece: &Piece) -> PendingHunk {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     const BEFORE: &str = "a\nb\nc\nd\ne\nf\n";
@@ -90,7 +96,7 @@ mod tests {
 
     #[track_caller]
     fn check(before: &str, after: &str, now: &str, expected: &[(usize, &str)]) {
-        let hunks = pending(before, after, now);
+        let hunks = pending(Path::new("a.txt"), before, after, now);
         let seen: Vec<_> = hunks
             .iter()
             .map(|hunk| (hunk.id, &*hunk.rejected))
@@ -126,7 +132,7 @@ mod tests {
                 (7, "A\nb\nnew\nc\nd\ne\nf\n"),
             ],
         );
-        let hunks = pending(BEFORE, AFTER, typed);
+        let hunks = pending(Path::new("a.txt"), BEFORE, AFTER, typed);
         assert_eq!(
             (hunks[1].old_lines.clone(), hunks[1].new_lines.clone()),
             (7..7, 7..8)
@@ -151,7 +157,7 @@ mod tests {
             typed,
             &[(1, "mine\n2\n3\n"), (2, "1\nmine\n")],
         );
-        let hunks = pending("", "1\n2\n3\n", typed);
+        let hunks = pending(Path::new("a.txt"), "", "1\n2\n3\n", typed);
         assert_eq!(
             (hunks[1].old_lines.clone(), hunks[1].new_lines.clone()),
             (2..2, 2..4)
@@ -167,9 +173,44 @@ mod tests {
 
     #[test]
     fn settled_hunks_leave_the_review() {
-        let hunks = pending(BEFORE, AFTER, AFTER);
+        let hunks = pending(Path::new("a.txt"), BEFORE, AFTER, AFTER);
         assert_eq!(&*hunks[0].settled, "A\nb\nc\nd\ne\nf\n");
         check(&hunks[0].settled, AFTER, AFTER, &[(7, &hunks[0].settled)]);
         check(&hunks[0].settled, AFTER, &hunks[0].rejected, &[(7, BEFORE)]);
+    }
+
+    #[test]
+    fn the_hunks_of_a_notebook_survive_another_layout() {
+        let cell = |source: &str| json!({"cell_type": "code", "source": [source], "metadata": {"id": "a"}, "outputs": []});
+        let markdown = json!({"cell_type": "markdown", "source": ["# Sums"], "metadata": {}});
+        let notebook = |sources: [&str; 2]| {
+            let cells = json!([markdown, cell(sources[0]), cell(sources[1])]);
+            json!({"nbformat": 4, "nbformat_minor": 0, "metadata": {}, "cells": cells})
+        };
+        let (before, after) = (notebook(["1", "2"]), notebook(["one", "2"]));
+        let (typed, undone) = (notebook(["one", "two"]), notebook(["1", "two"]));
+        let wide = |value: &Value| format!("{value:#}");
+        let narrow = Value::to_string;
+        let sorted = |value: &Value| {
+            let mut value = value.clone();
+            value.sort_all_objects();
+            format!("{value:#}\n")
+        };
+        let path = Path::new("a.ipynb");
+        let rejected = |before: &str, after: &str, now: &str| -> Vec<_> {
+            let hunks = pending(path, before, after, now).into_iter();
+            hunks.map(|hunk| hunk.rejected.to_string()).collect()
+        };
+        for layout in [wide as fn(&Value) -> String, narrow] {
+            let [before, after] = [&before, &after].map(layout);
+            let now = sorted(&typed);
+            assert_eq!(rejected(&before, &after, &now), [sorted(&undone)]);
+            let (text, touched) = without(path, &before, &after, &now);
+            assert_eq!((&*text, touched), (&*sorted(&undone), vec![]));
+        }
+        // Kept in one layout, it is not under review in the other.
+        let [before, after] = [&before, &after].map(wide);
+        let settled = &pending(path, &before, &after, &sorted(&typed))[0].settled;
+        assert_eq!(rejected(settled, &after, &after), Vec::<String>::new());
     }
 }

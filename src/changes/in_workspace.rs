@@ -12,11 +12,10 @@ use futures_util::future::join_all;
 use super::change_set::{Entry, EntryChange};
 use super::edits::{self, Text};
 use super::guard::with_repositories;
-use super::hunks::without;
+use super::hunks::{pending, without};
 use super::revert::{Left, Reason, Reverted, revert};
 use super::{ChangeSet, Images, backup};
 use crate::domain::Stored;
-use crate::text::standing as standing_in;
 use crate::workspace::{
     FileError, OnDisk, Root, Source, Workspace, WorkspacePath, blocking, content, disk,
 };
@@ -166,7 +165,8 @@ impl Work<'_> {
         } else {
             stored(&before, &after, is_created)
         };
-        let (text, lines) = blocking(move || without(&before.text, &after.text, &now)).await;
+        let path = change.path.clone();
+        let (text, lines) = blocking(move || without(&path, &before.text, &after.text, &now)).await;
         let lines: Vec<_> = lines.into_iter().map(Reason::Lines).collect();
         // Half of a command's text among somebody else's lines would be a file that never existed.
         if self.purpose == Purpose::Redo && !change.is_edit && !lines.is_empty() {
@@ -336,7 +336,7 @@ fn has_any(text: &str, change: &EntryChange, images: &Images) -> bool {
     let read = |entry| edits::text(images, entry, TEXT);
     read(&change.after).is_some_and(|after| {
         let before = read(&change.before).map_or_else(Arc::default, |before| before.text);
-        !standing_in(&before, &after.text, text).pieces.is_empty()
+        !pending(&change.path, &before, &after.text, text).is_empty()
     })
 }
 

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::content::LineEnding;
 use super::edit::{self, Change, MatchError, Outcome};
-use crate::text::{Hunk, hunks, patched, without_middle};
+use crate::text::{self, Hunk, hunks, patched, without_middle};
 
 const NOTE: &str = "# A notebook. `# %% [code] 1` begins cell 1; without a number, it begins a new cell. Outputs are shortened; \
     they can be removed but not changed.\n";
@@ -125,6 +125,70 @@ fn only_shown_differs(old: &str, new: &str) -> bool {
         cell.iter().all(is_new) || known.contains(&cell)
     };
     old.rest == new.rest && new.cells.into_iter().all(is_shown)
+}
+
+/// The text of the file at `path`, laid out as `now`: editors write a whole notebook with fields in their own order, even
+/// if one cell has changed. Unchanged if `now` could not be written this way either.
+pub(crate) fn laid_out_as<'a>(path: &Path, text: &'a str, now: &str) -> Cow<'a, str> {
+    let laid_out = is_notebook(path).then(|| {
+        let layout: Value = serde_json::from_str(now).ok()?;
+        let second = now.lines().nth(1)?;
+        let step = second.strip_suffix(second.trim_start())?;
+        let end = now.strip_prefix(now.trim_end())?;
+        if pretty(&layout, step) + end != now {
+            return None;
+        }
+        let mut orders = Vec::new();
+        note_orders(&layout, &mut orders);
+        let ordered = in_order(serde_json::from_str(text).ok()?, &orders);
+        Some(pretty(&ordered, step) + end)
+    });
+    laid_out.flatten().map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// Collects the objects of a JSON value; each shows an order of fields.
+fn note_orders<'a>(value: &'a Value, orders: &mut Vec<&'a text::Fields>) {
+    match value {
+        Value::Object(fields) => {
+            if !orders.iter().any(|known| known.keys().eq(fields.keys())) {
+                orders.push(fields);
+            }
+            fields.values().for_each(|field| note_orders(field, orders));
+        }
+        Value::Array(values) => values.iter().for_each(|value| note_orders(value, orders)),
+        _ => {}
+    }
+}
+
+/// Each object with its fields in the order of the first one that has them all.
+fn in_order(value: Value, orders: &[&text::Fields]) -> Value {
+    match value {
+        Value::Object(mut fields) => {
+            let has_all = |order: &&&text::Fields| fields.keys().all(|key| order.contains_key(key));
+            let order = orders
+                .iter()
+                .find(has_all)
+                .copied()
+                .unwrap_or(&fields)
+                .clone();
+            let fields = order.keys().filter_map(|key| fields.remove_entry(key));
+            let ordered = fields.map(|(key, field)| (key, in_order(field, orders)));
+            Value::Object(ordered.collect())
+        }
+        Value::Array(values) => {
+            let values = values.into_iter().map(|value| in_order(value, orders));
+            Value::Array(values.collect())
+        }
+        value => value,
+    }
+}
+
+fn pretty(value: &Value, step: &str) -> String {
+    let mut json = Vec::new();
+    let formatter = PrettyFormatter::with_indent(step.as_bytes());
+    let mut serializer = Serializer::with_formatter(&mut json, formatter);
+    value.serialize(&mut serializer).expect("a value is JSON");
+    String::from_utf8(json).expect("JSON is text")
 }
 
 pub(crate) fn is_notebook(path: &Path) -> bool {
@@ -486,12 +550,7 @@ impl<'a> Layout<'a> {
         let Some(indent) = indent else {
             return value.to_string();
         };
-        let mut json = Vec::new();
-        let formatter = PrettyFormatter::with_indent(self.step.as_bytes());
-        let mut serializer = Serializer::with_formatter(&mut json, formatter);
-        value.serialize(&mut serializer).expect("a value is JSON");
-        let json = String::from_utf8(json).expect("JSON is text");
-        json.replace('\n', &format!("{}{indent}", self.line_ending))
+        pretty(value, self.step).replace('\n', &format!("{}{indent}", self.line_ending))
     }
 }
 

@@ -158,7 +158,7 @@ function groups() {
     besideTyped(turnChecks({ ...tools, typed: TYPED })),
     besideTyped([
       ["a rejected edit changes nothing", rejectEdit],
-      ["an edit at the end of a file is previewed as one change", lastLines],
+      ["an edit at the end of a file is previewed as one change, and two say that one answer is for both", lastLines],
       ["a command's permission request shows the command, folder, sandbox, network and rule", commandWaits],
       ["one answer allows the rest of a turn", restOfTurn],
       ["Always Allow accepts a wider rule", widerRule],
@@ -468,13 +468,17 @@ async function rejectEdit() {
 
 /** The line end behind the last line is not an empty line, which could be taken for the new one. */
 async function lastLines() {
-  const edit = { path: FILE, edits: [{ old_text: " EUR`;\n}", new_text: " USD`;\n\n} // in dollars" }] };
-  await model.script([{ call: { id: "call_end", name: "edit_file", arguments: edit } }], [{ text: "Never mind." }]);
+  const end = { old_text: " EUR`;\n}", new_text: " USD`;\n\n} // in dollars" };
+  const edit = (id, edits) => [{ call: { id, name: "edit_file", arguments: { path: FILE, edits } } }];
+  const both = [end, { old_text: "  count: number;", new_text: "  amount: number;" }];
+  await model.script(edit("call_end", [end]), edit("call_both", both), [{ text: "Never mind." }]);
   await bench.say("At the end, too.");
   const previews = bench.page.locator(".review-widget");
   await previews.filter({ hasText: "// in dollars" }).waitFor();
   await exactly(previews, 1);
   await previews.getByRole("button", { name: /Reject/ }).click();
+  await exactly(previews.filter({ hasText: "Allow tandem to make all 2 changes?" }), 2); // one answer is for both
+  await bench.chat.locator(".question button.reject_once").click();
   await bench.chat.locator(".answer", { hasText: "Never mind." }).waitFor();
   await bench.idle();
 }

@@ -283,7 +283,8 @@ export class ChatView implements WebviewViewProvider, Disposable {
       this.showDraft();
       return this.focus(); // a dialog may have had it
     };
-    const attachments = [...attached, ...this.looking.problems()];
+    const isNew = ({ label }: Attachment) => !attached.some((one) => one.label === label);
+    const attachments = [...attached, ...this.looking.attachments().filter(isNew)];
     try {
       attachments.push(...(await mentionedSources(text)));
     } catch (error) {

@@ -103,11 +103,16 @@ export function rangeAttachment(document: TextDocument, range: Range): Attachmen
   return cell === undefined ? linesAttachment(document, range) : cellAttachment(cell, range);
 }
 
-/** Of a cell, all or some; the server counts cells too. */
-export function cellAttachment({ document, notebook, index }: NotebookCell, range?: Range): Attachment {
+/** Of a cell, all or some. */
+export function cellAttachment(cell: NotebookCell, range?: Range): Attachment {
+  const { label, path } = cellPlace(cell);
+  return textAttachment(label, `From ${path}:\n\n${cell.document.getText(range)}`);
+}
+
+/** The server counts cells too. */
+export function cellPlace({ notebook, index }: NotebookCell): { label: string; path: string } {
   const place = (path: string) => `${path}, cell ${index + 1}`;
-  const text = `From ${place(workspace.asRelativePath(notebook.uri))}:\n\n${document.getText(range)}`;
-  return textAttachment(place(basename(notebook.uri.path)), text);
+  return { label: place(basename(notebook.uri.path)), path: place(workspace.asRelativePath(notebook.uri)) };
 }
 
 function linesAttachment(document: TextDocument, range: Range): Attachment {

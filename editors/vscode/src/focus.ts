@@ -9,12 +9,14 @@ import {
   EventEmitter,
   l10n,
   languages,
+  type NotebookCell,
   Range,
+  type TextDocument,
   type TextEditor,
   window,
   workspace,
 } from "vscode";
-import { type Attachment, currentEditor, linesLabel, textAttachment } from "./context";
+import { type Attachment, cellPlace, currentEditor, linesLabel, textAttachment } from "./context";
 import type { Looking } from "./messages";
 import { didFocus } from "./protocol";
 import type { Server } from "./server";
@@ -35,20 +37,21 @@ export class Focus implements Disposable {
       window.onDidChangeActiveTextEditor(() => this.soon()),
       window.onDidChangeTextEditorSelection(() => this.soon()),
       window.onDidChangeTextEditorVisibleRanges(() => this.soon()),
+      window.onDidChangeActiveNotebookEditor(() => this.soon()),
+      window.onDidChangeNotebookEditorSelection(() => this.soon()),
       languages.onDidChangeDiagnostics(() => this.soon()),
     );
   }
 
   /** Empty where no file is open. */
   get looking(): Looking[] {
-    const editor = fileEditor();
-    if (editor === undefined) {
+    const place = currentPlace();
+    if (place === undefined) {
       return [];
     }
-    const label = linesLabel(editor.document, editor.selection);
-    const count = problemsOf(editor).length;
+    const count = problemsOf(place).length;
     return [
-      { what: "place", label, isShared: this.shared.has("place") },
+      { what: "place", label: place.label, isShared: this.shared.has("place") },
       ...(count > 0 ? [{ what: "problems", label: counted(count), isShared: this.shared.has("problems") } as const] : []),
     ];
   }
@@ -61,17 +64,20 @@ export class Focus implements Disposable {
     void this.report();
   }
 
-  /** The problems of the file, if they are sent. */
-  problems(): Attachment[] {
-    const editor = fileEditor();
-    const found = editor === undefined || !this.shared.has("problems") ? [] : problemsOf(editor);
-    if (editor === undefined || found.length === 0) {
+  /** The cell and the problems, if they are sent: the server is told of lines, not of cells. */
+  attachments(): Attachment[] {
+    const place = currentPlace();
+    if (place === undefined) {
       return [];
     }
-    const path = workspace.asRelativePath(editor.document.uri);
+    const { label, path, isCell } = place;
+    const found = this.shared.has("problems") ? problemsOf(place) : [];
     const lines = found.map((problem) => described(path, problem));
     const text = `Problems that the editor shows in ${path}:\n${lines.join("\n")}`;
-    return [textAttachment(counted(found.length), text)];
+    return [
+      ...(isCell && this.shared.has("place") ? [textAttachment(label, `The user is looking at ${path}.`)] : []),
+      ...(found.length > 0 ? [textAttachment(counted(found.length), text)] : []),
+    ];
   }
 
   /** Sends the place to the server now. */
@@ -96,12 +102,37 @@ export class Focus implements Disposable {
   }
 }
 
+interface Place {
+  readonly document: TextDocument;
+  readonly label: string;
+  readonly path: string;
+  readonly isCell: boolean;
+}
+
+function currentPlace(): Place | undefined {
+  const cell = currentCell();
+  if (cell !== undefined) {
+    return { document: cell.document, ...cellPlace(cell), isCell: true };
+  }
+  const editor = fileEditor();
+  if (editor === undefined) {
+    return undefined;
+  }
+  const { document, selection } = editor;
+  return { document, label: linesLabel(document, selection), path: workspace.asRelativePath(document.uri), isCell: false };
+}
+
+function currentCell(): NotebookCell | undefined {
+  const editor = window.activeNotebookEditor;
+  return editor && editor.notebook.cellCount > 0 ? editor.notebook.cellAt(editor.selection.start) : undefined;
+}
+
 function fileEditor(): TextEditor | undefined {
-  const editor = currentEditor();
+  const editor = currentCell() === undefined ? currentEditor() : undefined;
   return editor?.document.uri.scheme === "file" ? editor : undefined;
 }
 
-function problemsOf({ document }: TextEditor): Diagnostic[] {
+function problemsOf({ document }: Place): Diagnostic[] {
   return languages.getDiagnostics(document.uri).filter(({ severity }) => severity <= DiagnosticSeverity.Warning);
 }
 

@@ -69,17 +69,17 @@ export class Proposed implements Disposable {
       const skipped = _meta?.["tandem/skippedLines"] ?? 0;
       return pieces.map((piece) => ({ uri, piece: { ...piece, line: piece.line + skipped } }));
     });
-    return hunks.slice(0, MAX_HUNKS).map(({ uri, piece }) => this.thread(uri, piece));
+    return hunks.slice(0, MAX_HUNKS).map(({ uri, piece }) => this.thread(uri, piece, hunks.length));
   }
 
-  private thread(uri: Uri, piece: Piece): CommentThread {
+  private thread(uri: Uri, piece: Piece, count: number): CommentThread {
     const body = new MarkdownString(asDiff(shown(piece)));
     const last = Math.max(0, piece.line + piece.before.length - 1);
     const comment = { author: { name: "tandem" }, mode: CommentMode.Preview, body };
     const thread = this.controller.createCommentThread(uri, new Range(Math.min(piece.line, last), 0, last, 0), [comment]);
     thread.canReply = false;
     thread.contextValue = "proposed";
-    thread.label = l10n.t("Allow tandem to make this change?");
+    thread.label = count === 1 ? l10n.t("Allow tandem to make this change?") : l10n.t("Allow tandem to make all {0} changes?", count);
     thread.collapsibleState = CommentThreadCollapsibleState.Expanded;
     return thread;
   }

@@ -116,7 +116,7 @@ function opened() {
     {} as Review,
     {} as Server,
     {} as Renewal,
-    { onChange: new EventEmitter<void>().event, looking: [], problems: () => [], report: async () => undefined } as unknown as Focus,
+    { onChange: new EventEmitter<void>().event, looking: [], attachments: () => [], report: async () => undefined } as unknown as Focus,
   );
   const pane = new Pane();
   chat.resolveWebviewView(pane as unknown as WebviewView);

@@ -291,7 +291,7 @@ class ToolView implements ItemView {
     return [
       icon(kindIcons[toolKind], "kind"),
       location === undefined
-        ? h("span", { class: "title", title: words }, ...withCode(words, command, this.isBelow()))
+        ? h("span", { class: "title", title: words }, ...withCode(words, command, this.isOpen(), this.isBelow()))
         : h(
             "button",
             { type: "button", class: "title link", title: visible(location.path), click: () => this.send({ type: "open", location }) },
@@ -397,14 +397,17 @@ function inTerminal(text: string): Action {
   return { type: "code", action: "run", text, language: "" };
 }
 
-/** A title that quotes its command shows it as code; where it is shown below, it asks. */
-function withCode(title: string, command: string | undefined, isBelow: boolean): Child[] {
+/** A title that quotes its command shows it as code, with its lines where there is room; where it is shown below, it asks. */
+function withCode(title: string, command: string | undefined, isOpen: boolean, isBelow: boolean): Child[] {
   const [from, to] = [title.indexOf("`"), title.lastIndexOf("`")];
   if (command === undefined || from === to) {
     return [title];
   }
   const more = title.slice(to + 1);
-  return isBelow ? [t("Allow tandem to run this command?"), more] : [title.slice(0, from), h("code", {}, title.slice(from + 1, to)), more];
+  if (isBelow) {
+    return [t("Allow tandem to run this command?"), more];
+  }
+  return [title.slice(0, from), h("code", {}, isOpen ? visible(command) : title.slice(from + 1, to)), more];
 }
 
 function lastLines(text: string, count: number): string {

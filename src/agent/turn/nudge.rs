@@ -5,7 +5,9 @@ use std::fmt;
 
 use super::{Message, State, said};
 use crate::agent::answer::End;
+use crate::agent::event::AgentEvent;
 use crate::agent::schedule::Outcome;
+use crate::text::display::counted;
 use crate::tools::{PlanEntry, PlanStatus};
 
 /// How often in a row the model is asked to continue.
@@ -194,8 +196,8 @@ impl Reason {
                 format!("the model wrote a tool call as text, which was not run: {why}")
             }
             Self::OpenPlan(steps) => format!(
-                "the model stopped with {} open steps in its plan",
-                steps.len()
+                "the model stopped with {} in its plan",
+                counted(steps.len(), "open step")
             ),
         }
     }
@@ -236,6 +238,10 @@ impl State {
             return false;
         }
         self.nudges.in_a_row += 1;
+        if !said(self.answer.as_deref()).is_empty() {
+            let content = "\n\n".to_owned(); // what follows is another paragraph
+            self.steps.event(AgentEvent::TextDelta { content }).await;
+        }
         if self.answer.is_none() {
             self.push(Message::answer(NOTHING)).await;
         }

@@ -423,5 +423,6 @@ async fn hunks(
     let Some(now) = file.under(change) else {
         return Vec::new();
     };
-    blocking(move || pending(&before, &after, &now)).await
+    let path = change.path.clone();
+    blocking(move || pending(&path, &before, &after, &now)).await
 }

@@ -1,6 +1,7 @@
 //! Random interleavings of everyone who changes a file, checked against a model that knows who wrote each line.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use super::{HashMap, Origin, Written, only, origins};
 use crate::changes::hunks::without;
@@ -222,8 +223,18 @@ impl Play {
         done.is_undone = !done.is_undone;
         let plain = |lines: &[Line]| text(lines, |line| line.text.clone());
         let named = |lines: &[Line]| text(lines, |line| line.id.to_string());
-        let (result, _) = without(&plain(&from), &plain(&to), &plain(&self.lines));
-        let (ids, _) = without(&named(&from), &named(&to), &named(&self.lines));
+        let (result, _) = without(
+            Path::new("a"),
+            &plain(&from),
+            &plain(&to),
+            &plain(&self.lines),
+        );
+        let (ids, _) = without(
+            Path::new("a"),
+            &named(&from),
+            &named(&to),
+            &named(&self.lines),
+        );
         let known: HashMap<String, Line> = from
             .iter()
             .chain(&self.lines)

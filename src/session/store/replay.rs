@@ -245,6 +245,11 @@ impl Replay {
     }
 
     fn answer(&mut self, answer: AssistantMessage) {
+        // As when it was asked to continue.
+        if let Some(AgentEvent::TextDelta { .. }) = self.events.last() {
+            let content = "\n\n".to_owned();
+            self.events.push(AgentEvent::TextDelta { content });
+        }
         if !std::mem::take(&mut self.begun) {
             self.begin();
             self.begun = false;

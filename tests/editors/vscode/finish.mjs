@@ -118,10 +118,38 @@ export function finishChecks({ bench, model, picture }) {
     assert.match(JSON.stringify(requests[1].messages[1]), /Carry out this plan:.*2\. Test it\. Ship it\./);
   }
 
+  /** Whether it streams or comes back from the journal. */
+  async function askedOn() {
+    const { chat } = bench;
+    const entries = (status) => [
+      { content: "Read", status: "completed" },
+      { content: "Write", status },
+    ];
+    const plan = (id, status) => ({ call: { id, name: "update_plan", arguments: { entries: entries(status) } } });
+    await bench.newSession();
+    await model.script(
+      [plan("call_open", "in_progress")],
+      [{ text: "First words." }],
+      [{ text: "Last words." }, plan("call_closed", "completed")],
+      [{ text: "The end." }],
+    );
+    await bench.say("Read and write.");
+    await chat.locator(".answer", { hasText: "The end." }).waitFor();
+    await bench.idle();
+    const paragraphs = async () => {
+      await chat.locator(".answer p", { hasText: /^First words\.$/ }).waitFor();
+      await chat.locator(".answer p", { hasText: /^Last words\.$/ }).waitFor();
+    };
+    await paragraphs();
+    await bench.reload();
+    await paragraphs();
+  }
+
   return [
     ["the checks at the end of a turn are off with their setting", off],
     ["a turn ends without new problems: TypeScript imports, the model corrects, the old error stays", clean],
     ["a file that no tab shows is changed on the disk", unseen],
+    ["what the model says after it was asked to continue is a paragraph of its own", askedOn],
     ["a plan starts in a new session, which has read nothing else", plan],
   ];
 }

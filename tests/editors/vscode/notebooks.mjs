@@ -162,11 +162,53 @@ export function notebookChecks({ bench, model, picture }) {
     await line("plot(x)").waitFor();
   }
 
+  async function lookedAt() {
+    await line("import math").click();
+    await chat.locator(".composer .looking", { hasText: "sums.ipynb, cell 1" }).waitFor();
+    await model.script([{ text: "An import." }]);
+    await bench.say("What is this?");
+    await chat.locator(".answer", { hasText: "An import." }).waitFor();
+    await bench.idle();
+    const { requests } = await model.state();
+    assert.match(JSON.stringify(requests.at(-1).messages.at(-1)), /The user is looking at sums\.ipynb, cell 1\./);
+  }
+
+  /** As soon as a cell changes, VS Code lays the whole file out anew: here, with fields in another order. */
+  async function ofAnotherProgram() {
+    const cell = (source, outputs) => ({ cell_type: "code", source: [source], metadata: {}, execution_count: null, outputs });
+    const cells = [cell("first = 1", [output]), cell("second = 2", [])];
+    bench.save("other.ipynb", JSON.stringify({ nbformat: 4, nbformat_minor: 0, metadata: {}, cells }, undefined, 2));
+    await bench.setMode("edit");
+    await bench.openTab("other.ipynb");
+    await line("second = 2").waitFor();
+    await model.script(call("edit_file", { path: "other.ipynb", edits: [{ old_text: "first = 1", new_text: "first = 10" }] }), [
+      { text: "It is ten." },
+    ]);
+    await bench.say("Make it ten.");
+    await line("first = 10").waitFor();
+    await bench.idle();
+    const listed = page.locator(".pane .monaco-list-row", { hasText: /^first = 10$/ });
+    await listed.waitFor();
+    await line("second = 2").click();
+    await page.keyboard.press("End");
+    await page.keyboard.type(" # mine");
+    await page.locator(".tab.active.dirty", { hasText: "other.ipynb" }).waitFor();
+    await bench.command("tandem: Undo Last Turn");
+    await notice(/^Undid turn \d+ \(“Make it ten\.”\): other\.ipynb\./).waitFor();
+    await line("first = 10").waitFor({ state: "detached" });
+    await line("first = 1").waitFor();
+    await line("second = 2 # mine").waitFor();
+    await listed.waitFor({ state: "detached" });
+    await bench.setMode("ask");
+  }
+
   return [
     ["an unsaved notebook is read and edited in its cells", edited],
     ["a notebook is compared by cell, with what is unsaved", compared],
     ["undoing the turn gives its cells back, and nothing typed is lost", undone],
     ["cells are added to the message", added],
     ["a cell is edited in place", inPlace],
+    ["the model learns which cell a person looks at", lookedAt],
+    ["a turn's change of another program's notebook is undone after a cell was typed in", ofAnotherProgram],
   ];
 }

@@ -38,6 +38,18 @@ export function shapeChecks({ bench, model, picture }) {
     await picture("failed-command");
   }
 
+  async function linesOfCommand() {
+    const command = "for word in one two; do\n  echo $word\ndone";
+    await model.script([{ call: { id: "call_lines", name: "run_command", arguments: { command } } }], [{ text: "Both are said." }]);
+    await bench.say("Say both.");
+    await chat.locator(".asking .question button.allow_once").click();
+    await answer("Both are said.").waitFor();
+    await bench.idle();
+    const card = chat.locator(".tool", { hasText: "for word in" });
+    await card.getByRole("button", { name: "Unfold" }).click();
+    await until(card.locator(".title code"), ({ innerText }, lines) => innerText === lines, command);
+  }
+
   async function inTerminal() {
     await chat.locator(".tool[data-status=failed]").getByRole("button", { name: "Run in Terminal" }).click();
     await bench.page.locator(".terminal .xterm-rows", { hasText: "exit 3" }).waitFor(); // typed, but not run
@@ -209,6 +221,7 @@ export function shapeChecks({ bench, model, picture }) {
 
   return [
     ["a command that failed is red, with its exit code and duration", failedCommand],
+    ["an unfolded command has the lines it was written with", linesOfCommand],
     ["Run in Terminal types a command and does not run it", inTerminal],
     ["an edited message restores files and conversation when it is sent, and Escape cancels", backAndChanged],
     ["the keys go on in the input after a dialog that the chat opened", keysAfterDialog],
