@@ -194,7 +194,7 @@ export function notebookChecks({ bench, model, picture }) {
     await page.keyboard.type(" # mine");
     await page.locator(".tab.active.dirty", { hasText: "other.ipynb" }).waitFor();
     await bench.command("tandem: Undo Last Turn");
-    await notice(/^Undid turn \d+ \(“Make it ten\.”\): other\.ipynb\./).waitFor();
+    await notice("Undid “Make it ten.”: other.ipynb.").waitFor();
     await line("first = 10").waitFor({ state: "detached" });
     await line("first = 1").waitFor();
     await line("second = 2 # mine").waitFor();
