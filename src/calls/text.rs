@@ -247,12 +247,11 @@ impl<C: Catalog> TextCalls<C> {
 
     /// The calls that make up all of `tail`.
     fn read(tail: &str, is_tool: IsTool<'_>) -> Option<Vec<TextCall>> {
+        let tail = whole_fence(tail).map_or(tail, |(_language, code)| code);
         let plain = |text: String, (token, tag): &(&str, &str)| text.replace(token, tag);
-        let tail = PAIRS.iter().fold(marks::plain(tail).into_owned(), plain);
-        match whole_fence(&tail) {
-            Some((_language, code)) => forms::calls(code, is_tool),
-            None => forms::calls(&tail, is_tool),
-        }
+        let spelled_plainly = || PAIRS.iter().fold(marks::plain(tail).into_owned(), plain);
+        // As it is, nothing in a value is taken for the spelling of a mark.
+        forms::calls(tail, is_tool).or_else(|| forms::calls(&spelled_plainly(), is_tool))
     }
 
     /// Arguments that have a position get the name that our tool has for it. Another agent's tool may have another

@@ -231,8 +231,10 @@ pub(crate) fn plain(text: &str) -> Cow<'_, str> {
         let nothing = ended.or_else(separated).map(|after| ("", after));
         let is_name = |name: &str| {
             let (head, _) = here.split_at(here.len() - name.len());
+            // Code has what looks like a namespace: `Box<A | B>`.
+            let mut brackets = BRACKETS.iter().flat_map(|(token, open)| [token, open]);
             name.starts_with(|c: char| c.is_ascii_alphabetic())
-                && (!head.contains(':') || is_of_table(name))
+                && (brackets.any(|it| head.ends_with(it)) || is_of_table(name))
         };
         let bracket = nothing
             .or_else(|| opened(here).filter(|(_, name)| is_name(name)))
