@@ -387,7 +387,7 @@ impl<C: Catalog> TextCalls<C> {
             };
             !calls.iter().any(is_quoted) && calls.iter().all(is_accepted)
         };
-        let is_ended = marks::after_edges(tail).len() < tail.len() && !search::is_marked(tail);
+        let is_ended = marks::after_edges(tail).len() < tail.len() && !marks::begins_call(tail);
         if is_ended {
             let call = self.mentioned().filter(is_meant);
             return call.map(|_| EXAMPLE.to_owned());
@@ -561,7 +561,7 @@ fn only_argument(schema: &Value, raw: &str) -> Option<Fields> {
 
 /// Whether a text is nothing but the mark that begins a call, or the beginning of one that occurs in no prose.
 fn is_begun(text: &str) -> bool {
-    if search::is_marked(text) {
+    if marks::begins_call(text) {
         return forms::noise(text).is_empty();
     }
     marks::is_odd(text) && may_be_mark(text)
@@ -570,7 +570,7 @@ fn is_begun(text: &str) -> bool {
 /// Whether a text begins as JSON or a fence, which nothing marks as a call.
 fn is_plain(text: &str) -> bool {
     let text = text.trim_start();
-    text.starts_with(['{', '[', '`']) && !search::is_marked(text)
+    text.starts_with(['{', '[', '`']) && !marks::begins_call(text)
 }
 
 #[cfg(test)]

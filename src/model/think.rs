@@ -6,8 +6,10 @@
 //!
 //! Some templates put the beginning into the prompt, so that only the end arrives: then the text before it was reasoning.
 
+mod header;
 mod released;
 
+use self::header::{Header, MESSAGE_END, MESSAGE_ENDS, header};
 use self::released::{FENCE, Released, stray};
 use super::ModelEvent;
 use super::batch::Batch;
@@ -346,7 +348,9 @@ impl Thoughts {
             self.end_thoughts();
             return true;
         }
-        let later = later(&self.held, &self.released);
+        // What a call says is no part of the answer's form.
+        let call = self.released.call_in(&self.held);
+        let later = later(&self.held, &self.released).filter(|(before, _)| before.len() < call);
         if let Some((before, Some((thought, rest)))) = later {
             out.text(before);
             self.released.note(before);
@@ -356,17 +360,18 @@ impl Thoughts {
         }
         if let Some(end) = &self.open
             && let Some((from, to)) = marks::find(&self.held, end)
+            && from < call
         {
             self.held.drain(from..to);
             self.open = None;
             return true;
         }
-        let framed = framed(&self.held, &self.released);
+        let framed = framed(&self.held, &self.released).filter(|(before, _)| before.len() < call);
         if let Some((before, Some((own, rest)))) = framed {
             self.held = [before, own, rest].concat();
             return true;
         }
-        let marks = ends().chain(begins());
+        let marks = ends().chain(begins()).chain(marks::begins(CALLS));
         let unclear = marks.map(|mark| marks::pending(&self.held, mark)).max();
         let mut certain = self.held.len() - unclear.unwrap_or(0);
         // Without their end they are text.
@@ -374,13 +379,13 @@ impl Thoughts {
             certain = certain.min(before.len());
         }
         let next = next_header(&self.held, &self.released);
-        if let Some((at, is_whole)) = next.filter(|(at, _)| *at <= certain) {
+        if let Some((at, is_whole)) = next.filter(|(at, _)| *at <= certain && *at < call) {
             certain = at;
             if is_whole {
                 self.state = State::Beginning;
             }
         }
-        if let Some((at, is_made_up)) = foreign(&self.held, &self.released)
+        if let Some((at, is_made_up)) = foreign(&self.held, &self.released, call)
             && at <= certain
         {
             match is_made_up {
@@ -393,6 +398,7 @@ impl Thoughts {
                 certain = at;
             }
         }
+        self.released.is_calling |= call < certain;
         let (text, rest) = self.held.split_at(certain);
         out.text(text);
         self.released.note(text);
@@ -401,109 +407,8 @@ impl Thoughts {
     }
 }
 
-/// What ends a message of GPT-OSS.
-const MESSAGE_END: &str = "<|end|>";
-
-/// Ends each message of Muse Glimmer except the last.
-const EOM: &str = "<|eom|>";
-
-/// The same, and what begins the next one where all tokens are gone.
-const MESSAGE_ENDS: &[&str] = &[
-    MESSAGE_END,
-    EOM,
-    "assistantfinal",
-    "assistantcommentary",
-    "assistantanalysis",
-];
-
-/// The header of a message of GPT-OSS. With a recipient it is part of a call, and none.
-#[derive(Debug, PartialEq)]
-enum Header<'a> {
-    None,
-    /// The text may become one.
-    Begun,
-    Whole {
-        is_thought: bool,
-        rest: &'a str,
-    },
-}
-
-/// The header that a text begins with: ends of the message before, the sender, the channel and the kind of content, each
-/// of which may be missing, and so may the tokens between them.
-fn header(text: &str) -> Header<'_> {
-    const BODY: &str = "<|message|>";
-    const KIND: &str = "<|constrain|>";
-    const START: &str = "<|start|>";
-    const CHANNEL: &str = "<|channel|>";
-    const TOKENS: [&str; 7] = [START, CHANNEL, MESSAGE_END, EOM, "<|return|>", KIND, BODY];
-    // The messages of others are the model's invention. Muse Glimmer names a recipient where GPT-OSS names a channel.
-    const ANSWERS: [&str; 5] = ["assistant", "model", "commentary", "final", "to=user"];
-    const CHANNELS: [&str; 5] = ["analysis", "commentary", "final", "to=self", "to=user"];
-    let (mut rest, mut last, mut said) = (text, "", Vec::new());
-    let mut is_marked = false;
-    loop {
-        let is_thought = said.last().is_some_and(|word| !ANSWERS.contains(word));
-        let body = if is_marked { rest.trim_start() } else { rest };
-        let is_glued = said.len() > 1 && rest.starts_with(char::is_alphabetic);
-        if CHANNELS.contains(&last) && (is_glued || body.starts_with(char::is_uppercase)) {
-            let rest = body;
-            return Header::Whole { is_thought, rest };
-        }
-        rest = rest.trim_start_matches(' ');
-        if last == BODY && said.last() == Some(&"commentary") {
-            // An object is a call whose recipient is missing.
-            match body.trim_start().chars().next() {
-                None => return Header::Begun,
-                Some('{') => return Header::None,
-                Some(_) => {}
-            }
-        }
-        if last == BODY {
-            return Header::Whole { is_thought, rest };
-        }
-        let senders = marks::SENDERS.iter().take(if last == START {
-            marks::SENDERS.len()
-        } else {
-            1
-        });
-        let parts = TOKENS.iter().chain(&CHANNELS).chain(senders);
-        let found = parts
-            .clone()
-            .find_map(|part| Some((*part, marks::after(rest, part)?)));
-        match found {
-            Some((part, _)) if part == BODY && last.is_empty() => return Header::None,
-            Some((part, after)) => {
-                if !TOKENS.contains(&part) {
-                    said.push(part);
-                }
-                if part == START {
-                    said.clear();
-                }
-                is_marked |= part == CHANNEL;
-                (last, rest) = (part, after);
-            }
-            None if last == KIND => {
-                // Any word may be the kind.
-                rest = rest.trim_start_matches(char::is_alphanumeric);
-                last = CHANNEL;
-            }
-            None => {
-                let may_go_on = parts.clone().any(|part| marks::may_become(rest, part));
-                let ended = marks::after(text, MESSAGE_END)
-                    .filter(|next| marks::after(next, START).is_some());
-                return match ended {
-                    _ if may_go_on && !text.is_empty() => Header::Begun,
-                    // What follows is a call; the end belongs to the message before.
-                    Some(rest) => Header::Whole {
-                        is_thought: false,
-                        rest,
-                    },
-                    None => Header::None,
-                };
-            }
-        }
-    }
-}
+/// The kinds of marks that begin calls.
+const CALLS: &[Kind] = &[Kind::Calls, Kind::Named];
 
 /// Where in an answer the next message begins or may begin, and whether its header is complete.
 fn next_header(text: &str, released: &Released) -> Option<(usize, bool)> {
@@ -516,11 +421,14 @@ fn next_header(text: &str, released: &Released) -> Option<(usize, bool)> {
 
 /// Where in an answer the first message of somebody else begins or may begin, and whether the model made it up: it
 /// follows a sentence or a mark. Where one is mentioned, all are what the answer is about.
-fn foreign(text: &str, released: &Released) -> Option<(usize, Option<bool>)> {
+/// From `call` on, only what follows the end of a call does.
+fn foreign(text: &str, released: &Released, call: usize) -> Option<(usize, Option<bool>)> {
     if released.is_about_marks {
         return None;
     }
-    unquoted(text, released).find_map(|(before, rest)| {
+    let places = unquoted(text, released);
+    let mut places = places.filter(|(it, _)| it.len() < call || released.ends_call(it));
+    places.find_map(|(before, rest)| {
         let is_foreign = marks::begins_foreign(rest);
         let is_behind = released.last_letter != '\n' || !before.trim().is_empty();
         let is_free = released.is_between_sentences(before) || released.is_glued(before);

@@ -16,8 +16,9 @@ use std::borrow::Cow;
 
 pub(crate) use self::edges::{
     SENDERS, Speaker, after_edge, after_edges, after_end, after_header, begins_another,
-    begins_foreign, ends_sentence, framed, has_any, is_open, is_spoken_of, may_become_end,
-    may_become_header, may_become_sender, part, speaker_of_header, without_edges, without_ends,
+    begins_call, begins_foreign, ends_sentence, framed, has_any, is_open, is_spoken_of,
+    may_become_end, may_become_header, may_become_sender, part, speaker_of_header, without_edges,
+    without_ends,
 };
 pub(crate) use self::names::{THOUGHTS, is_kind_of_call, is_name_of_calls, words};
 

@@ -58,7 +58,9 @@ fn quotations_and_explanations_never_run() {
 /// Nothing of a file is taken for a mark of the call that writes it.
 #[test]
 fn texts_that_look_like_marks_are_kept() {
-    let (report, failed) = play_cases(&selected([kept::parts(), kept::wholes()].concat()));
+    let (report, failed) = play_cases(&selected(
+        [kept::parts(), kept::wholes(), generated::files()].concat(),
+    ));
     assert!(failed.is_empty(), "{report}");
 }
 

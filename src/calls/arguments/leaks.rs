@@ -75,8 +75,10 @@ pub(super) fn repair(fields: &mut Fields, properties: &Fields) {
                 .unwrap_or(inside),
             "content" => {
                 let clean = without_end(inside, ours, is_document);
-                without_marks(unfenced(clean, is_document), ours, is_document)
+                without_end(unfenced(clean, is_document), ours, is_document)
             }
+            // In a shell, its backticks would run what the command prints.
+            "command" => crate::text::unfenced(without_end(inside, ours, is_document)),
             _ => without_end(inside, ours, is_document),
         };
         if let Some(lines) = (ours == "content")
@@ -102,8 +104,14 @@ pub(super) fn repair(fields: &mut Fields, properties: &Fields) {
 /// in which an end may have its beginning elsewhere.
 pub(crate) fn bare<'a>(old_text: &'a str, new_text: &'a str) -> [&'a str; 2] {
     let replaces_lines = old_text.ends_with('\n');
-    [(old_text, "old_text"), (new_text, "new_text")].map(|(text, ours)| {
-        let clean = without_end(text, ours, false);
+    let clean = |(text, ours)| without_end(text, ours, false);
+    let texts = [(old_text, "old_text"), (new_text, "new_text")];
+    let [old, new] = texts.map(clean);
+    // Before a line of the file, the end of a line that only the new text has is its own.
+    if old == old_text && new_text.ends_with('\n') && !new.ends_with('\n') {
+        return [old_text, new_text];
+    }
+    [(old_text, old), (new_text, new)].map(|(text, clean)| {
         if clean.len() == text.len() || clean.trim().is_empty() {
             return text;
         }
@@ -115,7 +123,15 @@ pub(crate) fn bare<'a>(old_text: &'a str, new_text: &'a str) -> [&'a str; 2] {
 
 /// A text without the trailing marks that it does not open itself.
 fn without_end<'a>(text: &'a str, ours: &str, is_document: bool) -> &'a str {
-    without_marks(before_next(text, ours, is_document), ours, is_document)
+    let clean = without_marks(before_next(text, ours, is_document), ours, is_document);
+    let line = clean.rsplit('\n').next().unwrap_or_default();
+    let is_of_file = ours == "content" || ours.ends_with("_text");
+    // The last word of a sentence or a setting is not a mark.
+    let is_word = |c: char| c.is_whitespace() || c == '=';
+    if is_of_file && !line.trim().is_empty() && line.ends_with(is_word) {
+        return text;
+    }
+    clean
 }
 
 /// The text in the element that an argument of one line came in: `<path>a.rs</path>`, `<![CDATA[a.rs]]>`.
@@ -284,17 +300,18 @@ fn before_next<'a>(text: &'a str, name: &str, is_document: bool) -> &'a str {
         .match_indices(['<', '[', ']'])
         .map(|(at, _)| text.split_at(at));
     let found = begins.find_map(|(before, rest)| {
-        let is_call = marks::begins_another(rest);
-        if is_call && !is_document && is_cut(before, rest) {
-            return Some(before);
-        }
+        let is_call = marks::begins_call(rest);
         let is_argument = || {
             keyed(rest).is_some()
                 || rest
                     .split_once('>')
                     .is_some_and(|(tag, _)| tag.contains('_') && !tag.contains(' '))
         };
-        if !is_call && !is_argument() || is_quoted(before) {
+        let is_message = !is_call && marks::begins_another(rest);
+        if (is_call || is_message) && !is_document && is_cut(before, rest) {
+            return Some(before);
+        }
+        if !is_call && !is_message && !is_argument() || is_quoted(before) {
             return None;
         }
         let ended = before.trim_end();
@@ -304,7 +321,8 @@ fn before_next<'a>(text: &'a str, name: &str, is_document: bool) -> &'a str {
         let mark = mark.trim_start();
         let is_end = marks::ends(&[Kind::Argument]).any(|end| marks::after(mark, end).is_some());
         let is_token = || !mark.starts_with("</") && !marks::begins_another(mark);
-        if is_call && !mark.is_empty() && (is_end || is_token()) {
+        // A template of messages has the ends of them, but no end of an argument.
+        if (is_call || is_message) && is_end || is_call && !mark.is_empty() && is_token() {
             return Some(clean);
         }
         let own = own(ended, name)?;

@@ -204,7 +204,7 @@ pub(in crate::calls) fn all(text: &str) -> Option<Vec<(&str, &str)>> {
 
 /// `<arg_key>KEY</arg_key><arg_value>VALUE</arg_value>`. The beginning of a key may be missing or be another one, and
 /// each of its tags may be there twice.
-fn pair(text: &str) -> Option<(&str, &str, &str)> {
+fn pair<'a>(text: &'a str) -> Option<(&'a str, &'a str, &'a str)> {
     let mut rest = text;
     let begins = |rest| {
         ["<arg_key>", "<tool_call>"]
@@ -214,12 +214,16 @@ fn pair(text: &str) -> Option<(&str, &str, &str)> {
     while let Some(after) = begins(rest) {
         rest = after.trim_start();
     }
-    let (key, mut rest) = rest.split_once("</arg_key>")?;
+    let split = |text: &'a str, end| {
+        let (from, to) = marks::find(text, end)?;
+        Some((text.split_at(from).0, text.split_at(to).1))
+    };
+    let (key, mut rest) = split(rest, "</arg_key>")?;
     while let Some(after) = marks::after(rest.trim_start(), "</arg_key>") {
         rest = after;
     }
     let opened = marks::after(rest.trim_start(), "<arg_value>");
-    let (value, rest) = match opened.unwrap_or(rest).split_once("</arg_value>") {
+    let (value, rest) = match split(opened.unwrap_or(rest), "</arg_value>") {
         Some(parts) if opened.is_some() || !parts.0.contains('<') => parts,
         // The last end is often forgotten.
         _ => {

@@ -271,11 +271,6 @@ fn is_tag_name(text: &str) -> bool {
     name.is_some_and(|name| name.is_empty() || is_word(name))
 }
 
-/// Whether a text begins with the mark of a call.
-pub(super) fn is_marked(text: &str) -> bool {
-    marks::begins(BEGINS).any(|mark| marks::after(text, mark).is_some())
-}
-
 /// Whether a text contains the mark of a call.
 pub(super) fn has_mark(text: &str) -> bool {
     marks::begins(BEGINS).any(|mark| marks::find(text, mark).is_some())

@@ -1,6 +1,7 @@
 //! What was released as the answer so far, as far as it decides what a mark after it means.
 
-use super::{begins, ends};
+use super::header::{Header, header};
+use super::{CALLS, begins, ends, thought, unquoted};
 use crate::text::{Fences, marks};
 
 /// What was released as the answer.
@@ -17,6 +18,10 @@ pub(super) struct Released {
     pub is_about_marks: bool,
     /// Whether it ends with a recipient: what follows belongs to a call.
     pub is_addressed: bool,
+    /// Whether a call has begun.
+    pub is_calling: bool,
+    /// The end of it.
+    end: String,
 }
 
 impl Released {
@@ -29,7 +34,45 @@ impl Released {
             fences: Fences::default(),
             is_about_marks: false,
             is_addressed: false,
+            is_calling: false,
+            end: String::new(),
         }
+    }
+
+    /// From where on a text that follows belongs to calls: a mark, the name of a tool as a tag, or all of an answer that
+    /// begins as a call without marks.
+    pub fn call_in(&self, text: &str) -> usize {
+        let mut forms = ["{", "[", "call:", "Action:"].iter();
+        let is_whole = forms.any(|begin| text.trim_start().starts_with(begin));
+        if self.is_calling || self.end.is_empty() && is_whole {
+            return 0;
+        }
+        let is_call = |rest: &str| {
+            let name = rest.strip_prefix('<').and_then(|it| it.split_once('>'));
+            let is_of_name = |c: char| c == '_' || c.is_ascii_lowercase();
+            // No element of a page has such a name.
+            let is_tool = |(name, _): (&str, &str)| {
+                let is_name = name.contains('_') && name.chars().all(is_of_name);
+                is_name && thought(rest).is_none() && marks::after_edge(rest).is_none()
+            };
+            name.is_some_and(is_tool)
+                || marks::begins(CALLS).any(|mark| marks::after(rest, mark).is_some())
+                    && header(rest) == Header::None
+        };
+        let place = unquoted(text, self).find(|(_, rest)| is_call(rest));
+        place.map_or(usize::MAX, |(before, _)| before.len())
+    }
+
+    /// Whether a call ends with this text appended.
+    pub fn ends_call(&self, text: &str) -> bool {
+        let whole = self.end.clone() + text;
+        let whole = whole.trim_end();
+        let is_last = |end| {
+            marks::all(whole, end)
+                .last()
+                .is_some_and(|(_, to)| to == whole.len())
+        };
+        whole.ends_with('}') || marks::ends(CALLS).any(is_last)
     }
 
     /// The last character of the answer with this text appended.
@@ -101,6 +144,9 @@ impl Released {
         self.last_letter = self.last_letter_of(text);
         self.is_about_marks |= mentions_beginning(text);
         self.is_addressed = self.addresses(text);
+        self.end.push_str(text);
+        let more = self.end.len().saturating_sub(END);
+        self.end.drain(..self.end.ceil_char_boundary(more));
         for (number, line) in text.split('\n').enumerate() {
             if number > 0 {
                 self.fences.take(&std::mem::take(&mut self.line));
@@ -110,6 +156,9 @@ impl Released {
         }
     }
 }
+
+/// How much of the end says whether a call ends, in bytes.
+const END: usize = 64;
 
 /// How much of a line says whether it is a fence, in bytes.
 const LINE: usize = 16;

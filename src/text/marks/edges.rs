@@ -75,7 +75,9 @@ pub(crate) fn after_header(text: &str) -> Option<&str> {
         let end = rest.trim_start_matches([' ', '\t']);
         return end.strip_prefix([':', '\n']).map(str::trim_start);
     }
-    let rest = after_edge(text).filter(|_| !begins_call(text))?;
+    let headers = ["<|start|>", "<|from|>"];
+    let may_address = headers.iter().any(|it| after(text, it).is_some());
+    let rest = after_edge(text).filter(|_| !may_address && !begins_call(text))?;
     // It may be an unknown mark of a call.
     let may_call =
         |(name, rest): (&str, &str)| names::is_head(name) || rest.trim_start().starts_with('{');
@@ -110,13 +112,6 @@ pub(crate) fn may_become_header(text: &str) -> bool {
 /// Whether a sender begins with a text.
 pub(crate) fn may_become_sender(text: &str) -> bool {
     SENDERS.iter().any(|sender| begins_spelling(text, sender))
-}
-
-/// Whether a text begins with a mark of a call, or a token that one of GPT-OSS or Functionary begins with.
-fn begins_call(text: &str) -> bool {
-    let headers = ["<|start|>", "<|from|>"];
-    let mut marks = begins(&[Calls, Named]).chain(headers);
-    marks.any(|mark| after(text, mark).is_some())
 }
 
 /// Whether a text begins with a message of somebody else, after the ends of the previous one; `None` if it may:
@@ -190,6 +185,11 @@ fn opens_foreign(text: &str) -> bool {
 /// Whether a text begins with the mark of a call or of a message.
 pub(crate) fn begins_another(text: &str) -> bool {
     begins_call(text) || token(text).is_some_and(|(name, _)| names::is_message(name))
+}
+
+/// Whether a text begins with the mark of a call.
+pub(crate) fn begins_call(text: &str) -> bool {
+    begins(&[Calls, Named]).any(|mark| after(text, mark).is_some())
 }
 
 /// Whether a sentence ends with a character.

@@ -3,11 +3,15 @@
 
 use serde_json::{Value, json};
 
-/// A changing call in the forms of the families, by its arguments.
+/// A changing call in the forms of the families.
 fn forms() -> Vec<(&'static str, String)> {
-    let arguments = json!({ "path": "owned.txt", "content": "first\nsecond\n" });
+    forms_of("first\nsecond\n")
+}
+
+/// A call that writes a file with this content, in the forms of the families.
+fn forms_of(content: &str) -> Vec<(&'static str, String)> {
+    let arguments = json!({ "path": "owned.txt", "content": content });
     let call = json!({ "name": "write_file", "arguments": arguments });
-    let content = arguments["content"].as_str().unwrap();
     vec![
         ("json", call.to_string()),
         ("pretty", serde_json::to_string_pretty(&call).unwrap()),
@@ -296,4 +300,77 @@ pub fn between() -> Vec<Value> {
         })
     };
     marked.map(case).collect()
+}
+
+/// Lines of files that are about calls, messages and thoughts, or look as if they were.
+const LINES: [&str; 18] = [
+    "const x = ref<string | null>(null);",
+    "let a: Box<A|B> = if (a<b||c>d) {};",
+    "const ends = /<\\/script>/g;",
+    "tokens = [\"<|im_start|>\", \"<|im_end|>\"]",
+    "tpl = '''{a}<|im_end|>\n<|im_start|>user\n{b}'''",
+    "x = \"<|eot_id|><|start_header_id|>user<|end_header_id|>\"",
+    "x = '<|end|><|start|>user<|message|>'",
+    "<start_of_turn>user\nhi<end_of_turn>\n<start_of_turn>model\nho<end_of_turn>",
+    "<|channel|>analysis<|message|>thought<|end|>",
+    "<think>a</think>",
+    "[THINK]a[/THINK]",
+    "<minimax:tool_call> <seed:tool_call> <android:parameter>",
+    "The end token is <|im_end|>",
+    "EOS=</s>",
+    "It ends with </content>",
+    "s = '</p>';",
+    "<|start|>assistant<|channel|>final<|message|>hi<|end|>",
+    "<p>5 &lt; 6 &amp;&amp; 7 &gt; 2</p>",
+];
+
+/// A file is written, changed or made by a command, natively and as text: it arrives to the byte. What is ambiguous as text
+/// may be refused.
+pub fn files() -> Vec<Value> {
+    let mut cases = Vec::new();
+    let mut add = |id: String, answer: Value, files: Value| {
+        cases.push(json!({
+            "id": format!("safety-files/{id}"), "category": "safety-files",
+            "workspace": { "e.txt": "s\nMID\ne\n" },
+            "turns": [{ "prompt": "Do it.", "script": [answer] }],
+            "expect": { "requests": [2, 6], "done": null, "any": files },
+        }));
+    };
+    let native = |name: &str, arguments: Value| json!({ "calls": [[name, arguments.to_string()]] });
+    for (row, line) in LINES.into_iter().enumerate() {
+        let content = format!("before\n{line}\nafter\n");
+        let write = json!({ "path": "owned.txt", "content": content });
+        let whole = json!({ "files": { "owned.txt": content } });
+        add(
+            format!("write-{row}"),
+            native("write_file", write),
+            json!([whole]),
+        );
+        let command = json!({ "command": format!("cat > owned.txt <<'E'\n{line}\nE\necho end") });
+        let made = json!([{ "files": { "owned.txt": format!("{line}\n") } }]);
+        add(format!("run-{row}"), native("run_command", command), made);
+        // A last line that is nothing but a mark may be the end of the call, not of the file.
+        if !line.starts_with(['<', '[']) {
+            let last = format!("before\n{line}\n");
+            let write = json!({ "path": "owned.txt", "content": last });
+            let ended = json!([{ "files": { "owned.txt": last } }]);
+            add(format!("end-{row}"), native("write_file", write), ended);
+            let edits = json!([{ "old_text": "MID\n", "new_text": format!("{line}\n") }]);
+            let edit = json!({ "path": "e.txt", "edits": edits });
+            let edited = json!([{ "files": { "e.txt": format!("s\n{line}\ne\n") } }]);
+            add(format!("edit-{row}"), native("edit_file", edit), edited);
+        }
+        // Nobody can tell the end of an element from the same tag in it.
+        let has_own_end = |form: &str| form == "cline" && line.contains("</content>");
+        for (form, text) in forms_of(&content) {
+            if has_own_end(form) {
+                continue;
+            }
+            // Some forms do not say whether a line break ends the file.
+            let unended = json!({ "files": { "owned.txt": content.trim_end() } });
+            let any = json!([whole, unended]);
+            add(format!("{form}-{row}"), json!({ "say": text }), any);
+        }
+    }
+    cases
 }
