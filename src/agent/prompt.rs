@@ -13,6 +13,12 @@ use crate::model::{Message, Part, Provider, SMALL_WINDOW, ToolResult};
 use crate::tools::{self, Tool};
 use crate::workspace::{Workspace, native};
 
+/// What the model is told after an answer that the full window cut off: the next one continues it.
+pub const CUT_OFF: &str = "(Your last answer filled the context window and was cut off. Continue.)";
+/// The same after a failure of the provider.
+pub const BROKEN: &str =
+    "Your last answer was cut off by a failure of the provider. Continue where it ended.";
+
 /// The system prompt of a session, which is shorter for a small window: the same for the same model, workspace and environment line, in every process.
 pub fn system(
     provider: &Provider,

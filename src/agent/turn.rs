@@ -205,7 +205,9 @@ impl State {
                         let message = format!("{}; {why}", error.message);
                         return Err(Failure { message, ..error });
                     }
-                    if !self.compact(Cause::Overflow).await && !self.continue_half().await {
+                    let is_shorter = self.compact(Cause::Overflow).await;
+                    let is_cancelled = self.turn.context.cancel.is_cancelled();
+                    if !is_shorter && (is_cancelled || !self.continue_half().await) {
                         return Err(error);
                     }
                     continue;

@@ -163,7 +163,9 @@ fn check(value: &Value, schema: &Value, at: &str) -> Result<(), String> {
         (Some("object" | "array"), _) => false,
         (Some("integer"), value) => value.is_u64(),
         // The number of places to edit may stand for all of them.
-        (Some("boolean"), value) => value.is_boolean() || value.as_u64() > Some(1),
+        (Some("boolean"), value) => {
+            value.is_boolean() || at.ends_with("replace_all") && value.as_u64() > Some(1)
+        }
         (Some("string"), value) => {
             let words = schema["enum"].as_array();
             value.is_string() && words.is_none_or(|words| words.contains(value))

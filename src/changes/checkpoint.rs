@@ -154,7 +154,7 @@ impl Checkpoints {
         followed
     }
 
-    /// A turn, as a person knows it: no front end shows its number.
+    /// A turn, as a person knows it: no front end numbers its prompts.
     fn name_of(&self, turn: u64) -> String {
         let prompt = (1..)
             .zip(&self.prompts)

@@ -350,7 +350,8 @@ impl Thoughts {
         }
         // What a call says is no part of the answer's form.
         let call = self.released.call_in(&self.held);
-        let later = later(&self.held, &self.released).filter(|(before, _)| before.len() < call);
+        let is_outside = |before: &str| before.len() < call || self.released.ends_call(before);
+        let later = later(&self.held, &self.released).filter(|(before, _)| is_outside(before));
         if let Some((before, Some((thought, rest)))) = later {
             out.text(before);
             self.released.note(before);
@@ -366,20 +367,21 @@ impl Thoughts {
             self.open = None;
             return true;
         }
-        let framed = framed(&self.held, &self.released).filter(|(before, _)| before.len() < call);
+        let framed = framed(&self.held, &self.released).filter(|(before, _)| is_outside(before));
         if let Some((before, Some((own, rest)))) = framed {
             self.held = [before, own, rest].concat();
             return true;
         }
-        let marks = ends().chain(begins()).chain(marks::begins(CALLS));
+        let calls = marks::begins(CALLS).filter(|mark| mark.starts_with(marks::SIGNS));
+        let marks = ends().chain(begins()).chain(calls);
         let unclear = marks.map(|mark| marks::pending(&self.held, mark)).max();
         let mut certain = self.held.len() - unclear.unwrap_or(0);
         // Without their end they are text.
         for (before, _) in later.into_iter().chain(framed) {
             certain = certain.min(before.len());
         }
-        let next = next_header(&self.held, &self.released);
-        if let Some((at, is_whole)) = next.filter(|(at, _)| *at <= certain && *at < call) {
+        let next = next_header(&self.held, &self.released, call);
+        if let Some((at, is_whole)) = next.filter(|(at, _)| *at <= certain) {
             certain = at;
             if is_whole {
                 self.state = State::Beginning;
@@ -398,7 +400,7 @@ impl Thoughts {
                 certain = at;
             }
         }
-        self.released.is_calling |= call < certain;
+        self.released.note_call(call < certain);
         let (text, rest) = self.held.split_at(certain);
         out.text(text);
         self.released.note(text);
@@ -411,8 +413,8 @@ impl Thoughts {
 const CALLS: &[Kind] = &[Kind::Calls, Kind::Named];
 
 /// Where in an answer the next message begins or may begin, and whether its header is complete.
-fn next_header(text: &str, released: &Released) -> Option<(usize, bool)> {
-    unquoted(text, released).find_map(|(before, rest)| {
+fn next_header(text: &str, released: &Released, call: usize) -> Option<(usize, bool)> {
+    outside(text, released, call).find_map(|(before, rest)| {
         let found = header(rest);
         let is_free = found != Header::None && !released.addresses(before);
         is_free.then(|| (before.len(), found != Header::Begun))
@@ -421,14 +423,11 @@ fn next_header(text: &str, released: &Released) -> Option<(usize, bool)> {
 
 /// Where in an answer the first message of somebody else begins or may begin, and whether the model made it up: it
 /// follows a sentence or a mark. Where one is mentioned, all are what the answer is about.
-/// From `call` on, only what follows the end of a call does.
 fn foreign(text: &str, released: &Released, call: usize) -> Option<(usize, Option<bool>)> {
     if released.is_about_marks {
         return None;
     }
-    let places = unquoted(text, released);
-    let mut places = places.filter(|(it, _)| it.len() < call || released.ends_call(it));
-    places.find_map(|(before, rest)| {
+    outside(text, released, call).find_map(|(before, rest)| {
         let is_foreign = marks::begins_foreign(rest);
         let is_behind = released.last_letter != '\n' || !before.trim().is_empty();
         let is_free = released.is_between_sentences(before) || released.is_glued(before);
@@ -449,6 +448,16 @@ fn unquoted<'a>(
             && !released.line_with(before).contains(FENCE)
             && released.last_of(before) != '`'
     })
+}
+
+/// The same, outside of the calls that begin at `call`.
+fn outside<'a>(
+    text: &'a str,
+    released: &'a Released,
+    call: usize,
+) -> impl Iterator<Item = (&'a str, &'a str)> + 'a {
+    let places = unquoted(text, released);
+    places.filter(move |(before, _)| before.len() < call || released.ends_call(before))
 }
 
 /// Whether thoughts begin within thoughts. A beginning after a blank or a quote is mentioned.

@@ -23,7 +23,7 @@ use tokio::task::JoinHandle;
 
 pub use self::list::{Listed, Sessions, StoreError};
 pub(super) use self::list::{folder, plans};
-pub(super) use self::load::{Kept, NAME};
+pub(super) use self::load::Kept;
 pub use self::origins::LineOrigin;
 pub(super) use self::record::{Call, Held, QueuedPrompt, Record};
 use self::record::{Head, VERSION};
@@ -344,6 +344,14 @@ impl Journal {
 /// A session's title: how its first prompt begins.
 pub(super) fn title(text: &str) -> String {
     beginning(text, TITLE)
+}
+
+/// How much of its prompt names a turn, in characters.
+const NAME: usize = 40;
+
+/// The prompt of a turn, as messages name it.
+pub(super) fn name(prompt: &str) -> String {
+    beginning(prompt.strip_prefix(TRY).unwrap_or(prompt), NAME)
 }
 
 /// The first characters of the first non-empty line.

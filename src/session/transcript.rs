@@ -58,7 +58,9 @@ impl Transcript {
                     .join("\n");
                 self.block(Voice::Model, &quoted);
             }
-            AgentEvent::TextDelta { content } => self.block(Voice::Model, content.trim()),
+            AgentEvent::TextDelta { content } if !content.trim().is_empty() => {
+                self.block(Voice::Model, content.trim());
+            }
             AgentEvent::ToolPreview { preview, .. } => self.title = Some(preview.title.clone()),
             AgentEvent::ToolExecutionEnd { name, result, .. } => {
                 let title = self.title.take().unwrap_or_else(|| name.clone());

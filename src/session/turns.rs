@@ -134,7 +134,7 @@ impl Actor {
         conversation.begin_turn(words, attached, parts, provider, &self.models);
         self.shell.begin_turn(conversation.turns);
         let prompts = &mut self.changes.checkpoints.prompts;
-        prompts.push(store::beginning(words, store::NAME));
+        prompts.push(store::name(words));
     }
 
     /// What the model reads of a prompt: no secrets but in the person's own words.

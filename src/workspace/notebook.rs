@@ -165,13 +165,9 @@ fn in_order(value: Value, orders: &[&text::Fields]) -> Value {
     match value {
         Value::Object(mut fields) => {
             let has_all = |order: &&&text::Fields| fields.keys().all(|key| order.contains_key(key));
-            let order = orders
-                .iter()
-                .find(has_all)
-                .copied()
-                .unwrap_or(&fields)
-                .clone();
-            let fields = order.keys().filter_map(|key| fields.remove_entry(key));
+            let order = orders.iter().find(has_all).copied().unwrap_or(&fields);
+            let keys: Vec<String> = order.keys().cloned().collect();
+            let fields = keys.iter().filter_map(|key| fields.remove_entry(key));
             let ordered = fields.map(|(key, field)| (key, in_order(field, orders)));
             Value::Object(ordered.collect())
         }

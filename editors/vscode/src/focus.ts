@@ -124,7 +124,8 @@ function currentPlace(): Place | undefined {
 
 function currentCell(): NotebookCell | undefined {
   const editor = window.activeNotebookEditor;
-  return editor && editor.notebook.cellCount > 0 ? editor.notebook.cellAt(editor.selection.start) : undefined;
+  const isFile = editor?.notebook.uri.scheme === "file" && editor.notebook.cellCount > 0;
+  return isFile ? editor.notebook.cellAt(editor.selection.start) : undefined;
 }
 
 function fileEditor(): TextEditor | undefined {

@@ -6,6 +6,7 @@ use std::fmt;
 use super::{Message, State, said};
 use crate::agent::answer::End;
 use crate::agent::event::AgentEvent;
+use crate::agent::prompt;
 use crate::agent::schedule::Outcome;
 use crate::text::display::counted;
 use crate::tools::{PlanEntry, PlanStatus};
@@ -137,10 +138,7 @@ impl fmt::Display for Reason {
                 f,
                 "Your answer announced a tool call, but no call arrived. Make the call, or give the final answer in words."
             ),
-            Self::Broken => write!(
-                f,
-                "Your last answer was cut off by a failure of the provider. Continue where it ended."
-            ),
+            Self::Broken => f.write_str(prompt::BROKEN),
             Self::Unusable(why) => write!(
                 f,
                 "A tool call in the text of your answer was not run: {why}. Call the tool itself, or give the final \
@@ -238,7 +236,8 @@ impl State {
             return false;
         }
         self.nudges.in_a_row += 1;
-        if !said(self.answer.as_deref()).is_empty() {
+        let goes_on = matches!(reason, Reason::Broken);
+        if !goes_on && !said(self.answer.as_deref()).is_empty() {
             let content = "\n\n".to_owned(); // what follows is another paragraph
             self.steps.event(AgentEvent::TextDelta { content }).await;
         }

@@ -15,7 +15,7 @@ use super::{Goal, State, Turn};
 use crate::agent::answer::End;
 use crate::agent::compact;
 use crate::agent::event::AgentEvent;
-use crate::agent::{Entry, Step};
+use crate::agent::{Entry, Step, prompt};
 use crate::model::collect::{Collector, Outcome};
 use crate::model::{
     ErrorCode, Failure, Finish, Message, ModelEvent, ModelRequest, Provider, Usage,
@@ -192,7 +192,7 @@ impl State {
             return false;
         }
         if cause == Cause::Overflow && ends_with_half_an_answer(&messages) {
-            messages.push(Entry::new(Message::note(CUT_OFF), &provider));
+            messages.push(Entry::new(Message::note(prompt::CUT_OFF), &provider));
         }
         self.replace(messages).await;
         let after = self.size();
@@ -222,7 +222,7 @@ impl State {
     pub async fn continue_half(&mut self) -> bool {
         let is_half = ends_with_half_an_answer(&self.messages);
         if is_half {
-            self.push(Message::note(CUT_OFF)).await;
+            self.push(Message::note(prompt::CUT_OFF)).await;
         }
         is_half
     }
@@ -407,8 +407,6 @@ struct Summary {
 
 /// What such a summary ends with.
 const CUT: &str = "\n\n(This summary was cut off here.)";
-/// What half an answer is followed by.
-const CUT_OFF: &str = "(Your last answer filled the context window and was cut off. Continue.)";
 
 /// No model continues an answer that it ended itself.
 fn ends_with_half_an_answer(messages: &[Arc<Entry>]) -> bool {

@@ -126,9 +126,10 @@ fn without_end<'a>(text: &'a str, ours: &str, is_document: bool) -> &'a str {
     let clean = without_marks(before_next(text, ours, is_document), ours, is_document);
     let line = clean.rsplit('\n').next().unwrap_or_default();
     let is_of_file = ours == "content" || ours.ends_with("_text");
-    // The last word of a sentence or a setting is not a mark.
+    // The last word of a sentence or a setting is not a mark; several are.
     let is_word = |c: char| c.is_whitespace() || c == '=';
-    if is_of_file && !line.trim().is_empty() && line.ends_with(is_word) {
+    let is_one = || text.split_at(clean.len()).1.matches(['<', '[']).count() < 2;
+    if is_of_file && !line.trim().is_empty() && line.ends_with(is_word) && is_one() {
         return text;
     }
     clean

@@ -14,6 +14,7 @@ use crate::changes::edits::{self, Text};
 use crate::changes::hunks::{PendingHunk, pending};
 use crate::changes::in_workspace::TextFile;
 use crate::changes::{ChangeSet, Images};
+use crate::workspace::notebook::laid_out_as;
 use crate::workspace::{Workspace, blocking};
 
 /// The hunks of earlier turns are not listed if those of the later ones are larger, in bytes: a list is one message.
@@ -330,7 +331,8 @@ async fn settle(images: &Arc<Images>, change: &mut EntryChange, before: Arc<str>
         let (Some(old), Some(new)) = (text(&owned.before), text(&owned.after)) else {
             return owned.after;
         };
-        if before == new.text {
+        // A program may have laid the notebook out anew since.
+        if *before == *laid_out_as(&owned.path, &new.text, &before) {
             return owned.after;
         }
         let stored = if owned.before == Entry::Absent {

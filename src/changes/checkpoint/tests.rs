@@ -706,3 +706,31 @@ async fn what_is_open_in_the_editor_can_be_undone_once_it_is_closed() {
     assert_eq!(fixture.undo().await.unwrap().left, Vec::new());
     assert_eq!(fixture.tree(), before);
 }
+
+#[tokio::test]
+async fn a_kept_hunk_of_a_notebook_is_settled_in_any_layout() {
+    let mut fixture = Fixture::new();
+    let notebook = |first: &str, second: &str| {
+        let cell = |source: &str| serde_json::json!({"cell_type": "code", "source": [source], "metadata": {}, "outputs": [], "execution_count": null});
+        serde_json::json!({"cells": [cell(first), cell(second)], "metadata": {}, "nbformat": 4, "nbformat_minor": 0})
+    };
+    let [before, after] =
+        ["first = 1", "first = 10"].map(|first| notebook(first, "b = 2").to_string());
+    fixture.write("a.ipynb", before.as_bytes());
+    let edit = |fixture: &Fixture| fixture.write("a.ipynb", after.as_bytes());
+    fixture.command(1, edit).await;
+    let laid_out = format!("{:#}\n", notebook("first = 10", "b = 2 # mine"));
+    fixture.write("a.ipynb", laid_out.as_bytes());
+    let workspace = fixture.workspace.clone();
+    let listed = fixture
+        .checkpoints
+        .review(&workspace, Review::List)
+        .await
+        .unwrap();
+    let hunk = Some(listed.turns[0].files[0].hunks[0].id);
+    let path = Some(fixture.path("a.ipynb"));
+    let turn = Some(1);
+    let kept = Review::Keep(Selection { turn, path, hunk });
+    fixture.checkpoints.review(&workspace, kept).await.unwrap();
+    assert!(fixture.checkpoints.turns.is_empty());
+}

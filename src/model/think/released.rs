@@ -18,10 +18,19 @@ pub(super) struct Released {
     pub is_about_marks: bool,
     /// Whether it ends with a recipient: what follows belongs to a call.
     pub is_addressed: bool,
-    /// Whether a call has begun.
-    pub is_calling: bool,
+    call: Call,
     /// The end of it.
     end: String,
+}
+
+/// What calls are in an answer.
+#[derive(Debug, PartialEq)]
+enum Call {
+    None,
+    /// One has begun, in marks.
+    Marked,
+    /// All of it is one, without marks.
+    Bare,
 }
 
 impl Released {
@@ -34,45 +43,60 @@ impl Released {
             fences: Fences::default(),
             is_about_marks: false,
             is_addressed: false,
-            is_calling: false,
+            call: Call::None,
             end: String::new(),
         }
+    }
+
+    /// Whether the answer with this text appended begins as a call without marks.
+    fn is_bare(&self, text: &str) -> bool {
+        // Until then, its end is all of it.
+        self.call == Call::Bare
+            || self.end.len() + 4 < END && begins_bare(&(self.end.clone() + text))
     }
 
     /// From where on a text that follows belongs to calls: a mark, the name of a tool as a tag, or all of an answer that
     /// begins as a call without marks.
     pub fn call_in(&self, text: &str) -> usize {
-        let mut forms = ["{", "[", "call:", "Action:"].iter();
-        let is_whole = forms.any(|begin| text.trim_start().starts_with(begin));
-        if self.is_calling || self.end.is_empty() && is_whole {
+        if self.call != Call::None || self.is_bare(text) {
             return 0;
         }
-        let is_call = |rest: &str| {
+        let is_of_name = |c: char| c == '_' || c.is_ascii_lowercase();
+        let is_call = |before: &str, rest: &str| {
             let name = rest.strip_prefix('<').and_then(|it| it.split_once('>'));
-            let is_of_name = |c: char| c == '_' || c.is_ascii_lowercase();
-            // No element of a page has such a name.
+            // No element of a page has such a name, and a placeholder is in a sentence.
             let is_tool = |(name, _): (&str, &str)| {
                 let is_name = name.contains('_') && name.chars().all(is_of_name);
                 is_name && thought(rest).is_none() && marks::after_edge(rest).is_none()
             };
-            name.is_some_and(is_tool)
+            self.ends_line(before) && name.is_some_and(is_tool)
                 || marks::begins(CALLS).any(|mark| marks::after(rest, mark).is_some())
                     && header(rest) == Header::None
         };
-        let place = unquoted(text, self).find(|(_, rest)| is_call(rest));
+        let place = unquoted(text, self).find(|(before, rest)| is_call(before, rest));
         place.map_or(usize::MAX, |(before, _)| before.len())
+    }
+
+    /// Whether a call in marks begins in what is released next.
+    pub fn note_call(&mut self, begins: bool) {
+        if begins && self.call == Call::None {
+            self.call = Call::Marked;
+        }
     }
 
     /// Whether a call ends with this text appended.
     pub fn ends_call(&self, text: &str) -> bool {
-        let whole = self.end.clone() + text;
-        let whole = whole.trim_end();
-        let is_last = |end| {
-            marks::all(whole, end)
-                .last()
-                .is_some_and(|(_, to)| to == whole.len())
+        let near = text.ceil_char_boundary(text.len().saturating_sub(END));
+        let whole = match near {
+            0 => self.end.clone() + text,
+            near => text.split_at(near).1.to_owned(),
         };
-        whole.ends_with('}') || marks::ends(CALLS).any(is_last)
+        let whole = whole.trim_end();
+        // `<|close|>call<|sep|>` has three signs at most.
+        let lasts = whole.rmatch_indices(marks::SIGNS).take(3);
+        let mut lasts = lasts.map(|(at, _)| whole.split_at(at).1);
+        let is_end = |last: &str| marks::ends(CALLS).any(|end| marks::after(last, end) == Some(""));
+        self.is_bare(text) && whole.ends_with(['}', ']', ')']) || lasts.any(is_end)
     }
 
     /// The last character of the answer with this text appended.
@@ -140,6 +164,9 @@ impl Released {
     }
 
     pub fn note(&mut self, text: &str) {
+        if self.is_bare(text) {
+            self.call = Call::Bare;
+        }
         self.last = self.last_of(text);
         self.last_letter = self.last_letter_of(text);
         self.is_about_marks |= mentions_beginning(text);
@@ -159,6 +186,24 @@ impl Released {
 
 /// How much of the end says whether a call ends, in bytes.
 const END: usize = 64;
+
+/// Whether a text begins as a call in JSON or Python, or with the words before one: `[Note]` and `{x}` do not.
+fn begins_bare(text: &str) -> bool {
+    let text = text.trim_start();
+    let inside = text.trim_start_matches(|c: char| c.is_whitespace() || "[{".contains(c));
+    let is_of_name = |c: char| c.is_alphanumeric() || "_.".contains(c);
+    let is_name = |name: &str| !name.is_empty() && name.chars().all(is_of_name);
+    let is_python = || {
+        inside
+            .split_once('(')
+            .is_some_and(|(name, _)| is_name(name))
+    };
+    text.starts_with(['{', '[']) && inside.starts_with('"')
+        || text.starts_with('[') && is_python()
+        || ["call:", "Action:"]
+            .iter()
+            .any(|begin| text.starts_with(begin))
+}
 
 /// How much of a line says whether it is a fence, in bytes.
 const LINE: usize = 16;

@@ -204,3 +204,57 @@ fn a_flood_of_marks_does_not_mute_the_answer() {
         assert!(shown.ends_with("That is all."), "{flood}");
     }
 }
+
+#[test]
+fn what_a_call_says_is_no_thought() {
+    let call = |value: &str| format!("<tool_call>{{\"v\": \"{value}\"}}</tool_call>");
+    for kept in [
+        call("<think>a</think>"),
+        call("\n<|im_end|>\n<|im_start|>user\nb"),
+        format!("Well.\n{}", call("<|channel|>analysis<|message|>a<|end|>")),
+        "<write_file>\n<content>\n<think>a</think>\n</content>\n</write_file>".to_owned(),
+        "Action: write\nAction Input: x.\n<think>hm</think>\ny".to_owned(),
+        "[write(text='\n<think>a</think>')]".to_owned(),
+    ] {
+        check(&kept, "", &kept);
+    }
+}
+
+#[test]
+fn thoughts_behind_a_call_are_thoughts() {
+    let call = "<tool_call>{\"v\": 1}</tool_call>\n";
+    let thought = "<think>hm</think>";
+    check(&format!("{call}{thought}"), "hm", call);
+    check(
+        &format!("{call}{thought}\n{call}"),
+        "hm",
+        &format!("{call}\n{call}"),
+    );
+    // Prose that only looks like the beginning of a call.
+    check(
+        "[Note] I looked.\n<think>hm</think>Yes.",
+        "hm",
+        "[Note] I looked.\nYes.",
+    );
+    check(
+        "Run it with <input_file>.\n<think>hm</think>Yes.",
+        "hm",
+        "Run it with <input_file>.\nYes.",
+    );
+    let made_up = "\n<|im_end|>\n<|im_start|>user\nthanks";
+    for said in [
+        "[a.rs](a.rs) is done.",
+        "Run it with <input_file>. Done.",
+        call.trim_end(),
+    ] {
+        let (mut events, mut out) = (Batch::default(), Batch::default());
+        events.text(&format!("{said}{made_up}"));
+        events.push(ModelEvent::Finish(Finish::Stop));
+        Thoughts::new().pass(&mut events, &mut out);
+        let texts = std::iter::from_fn(|| out.pop()).filter_map(|event| match event {
+            ModelEvent::Text(text) => Some(text),
+            _ => None,
+        });
+        assert_eq!(texts.collect::<String>().trim_end(), said);
+    }
+}

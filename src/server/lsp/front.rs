@@ -33,6 +33,8 @@ const OUTPUTS: usize = 200;
 const OUTPUT: usize = 4096;
 /// How many lines of the output of a failed command are shown, and how many of an edit in a menu.
 const SHOWN_LINES: usize = 12;
+/// How much of a changed line is shown in a menu, in characters.
+const SHOWN_COLUMNS: usize = 100;
 
 /// What a chat file needs from its connection.
 #[derive(Clone)]
@@ -469,6 +471,9 @@ fn show_request(peer: Peer, request: &Request, chat: Option<ChatFile>) -> Answer
 fn changed_lines(diffs: &[FileDiff]) -> Vec<String> {
     let mut lines = Vec::new();
     for diff in diffs {
+        if lines.len() > SHOWN_LINES {
+            break;
+        }
         if diffs.len() > 1 {
             lines.push(diff.path.to_string_lossy().into_owned());
         }
@@ -480,8 +485,14 @@ fn changed_lines(diffs: &[FileDiff]) -> Vec<String> {
         lines.truncate(SHOWN_LINES - 1);
         lines.push("…".to_owned());
     }
-    let safe = |line: &String| display::escape_line(line).into_owned();
-    lines.iter().map(safe).collect()
+    let safe = |line: String| {
+        let mut shown: String = line.chars().take(SHOWN_COLUMNS).collect();
+        if shown.len() < line.len() {
+            shown.push('…');
+        }
+        display::escape_line(&shown.replace('\t', "    ")).into_owned()
+    };
+    lines.into_iter().map(safe).collect()
 }
 
 /// The end of a command's output, as a block of code.

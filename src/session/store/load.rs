@@ -5,14 +5,11 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use super::beginning;
+use super::name;
 use super::record::{Call, Head, Held, QueuedPrompt, Record, VERSION};
 use crate::agent::{Spent, prompt};
 use crate::config::Mode;
 use crate::model::{Message, Taught, ToolResult};
-
-/// How much of its prompt names a turn, in characters.
-pub(in crate::session) const NAME: usize = 40;
 
 /// A saved session.
 #[derive(Debug, Default)]
@@ -151,7 +148,7 @@ impl Kept {
         match &record {
             Record::Session(head) => self.head = Some(head.clone()),
             Record::Prompt { text, message, .. } => {
-                self.prompts.push(beginning(text, NAME));
+                self.prompts.push(name(text));
                 self.unconfirmed.clear();
                 self.notes.clear();
                 self.push(message.clone(), bytes);

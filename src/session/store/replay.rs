@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::load::Shown;
 use super::record::{Call, Record};
-use crate::agent::APPLY;
 use crate::agent::event::{AgentEvent, CompleteCall, Termination};
+use crate::agent::{APPLY, prompt};
 use crate::changes::Images;
 use crate::changes::change_set::EntryChange;
 use crate::changes::checkpoint::Journaled;
@@ -107,8 +107,10 @@ pub(in crate::session) fn events(
                 Message::Assistant(answer) => replay.answer(answer),
                 Message::User { parts } => {
                     for part in parts {
-                        if let Part::Text { text } = part {
-                            replay.asked(text, None, Vec::new());
+                        match part {
+                            Part::Text { text } => replay.asked(text, None, Vec::new()),
+                            Part::Note { text } => replay.nudged(&text),
+                            Part::Image(_) => {}
                         }
                     }
                 }
@@ -244,12 +246,18 @@ impl Replay {
         });
     }
 
-    fn answer(&mut self, answer: AssistantMessage) {
-        // As when it was asked to continue.
-        if let Some(AgentEvent::TextDelta { .. }) = self.events.last() {
+    /// The model was asked for more: another paragraph, unless its answer was cut off.
+    fn nudged(&mut self, note: &str) {
+        let goes_on = [prompt::CUT_OFF, prompt::BROKEN].contains(&note);
+        if let Some(AgentEvent::TextDelta { .. }) = self.events.last()
+            && !goes_on
+        {
             let content = "\n\n".to_owned();
             self.events.push(AgentEvent::TextDelta { content });
         }
+    }
+
+    fn answer(&mut self, answer: AssistantMessage) {
         if !std::mem::take(&mut self.begun) {
             self.begin();
             self.begun = false;

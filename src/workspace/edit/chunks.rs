@@ -124,7 +124,7 @@ impl Context<'_> {
                 self.anchors
             ))
         };
-        if chunk.is_numbered && !self.text.is_empty() {
+        if chunk.is_numbered && !chunk.at_end && !self.text.is_empty() {
             return Err(MatchError(
                 "its lines to add have no context, so their place is uncertain; include the lines around them".to_owned(),
             ));

@@ -130,15 +130,23 @@ fn path(name: &str) -> Option<String> {
     (name != "/dev/null").then_some(name)
 }
 
-/// The names without `a/` and `b/`, which git puts before them. A folder may have such a name, too.
+/// The names without `a/` and `b/`, which git puts before them; models forget one. A folder may have such a name, too.
 fn without_prefixes(old: Option<String>, new: Option<String>) -> (Option<String>, Option<String>) {
-    let plain = |name: &Option<String>, prefix| match name {
-        Some(name) => name.strip_prefix(prefix).map(|name| Some(name.to_owned())),
-        None => Some(None),
+    let plain = |name: &Option<String>, prefix: &str| {
+        let name = name.as_deref()?;
+        Some(name.strip_prefix(prefix).unwrap_or(name).to_owned())
     };
-    plain(&old, "a/")
-        .zip(plain(&new, "b/"))
-        .unwrap_or((old, new))
+    let has = |name: &Option<String>, prefix| {
+        let name = name.as_ref();
+        name.is_none_or(|name| name.starts_with(prefix))
+    };
+    let bare = (plain(&old, "a/"), plain(&new, "b/"));
+    let are_git = has(&old, "a/") && has(&new, "b/");
+    if are_git || bare.0.is_some() && bare.0 == bare.1 {
+        bare
+    } else {
+        (old, new)
+    }
 }
 
 /// A name that git quoted because of its characters.

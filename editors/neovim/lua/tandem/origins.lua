@@ -42,7 +42,7 @@ function M.actions(params, callback)
     local actions, known = {}, {} ---@type lsp.Command[], table<string, true>
     for _, origin in ipairs(origins) do
       local title = ('tandem: Open turn “%s”'):format(origin.prompt)
-      local name = origin.sessionId .. title
+      local name = ('%s %d'):format(origin.sessionId, origin.turn)
       if not known[name] then
         known[name] = true
         actions[#actions + 1] = { title = title, command = 'tandem.open_turn', arguments = { origin.sessionId, origin.turn } }

@@ -58,14 +58,23 @@ function Review.watch(sessions)
       end
     end,
   })
+  local soon = assert(vim.uv.new_timer())
   api.nvim_create_autocmd({ 'TextChanged', 'InsertLeave' }, {
     desc = 'tandem: what the person undoes is not pending any more, and what they redo is again',
     callback = function(event)
-      for _, session in ipairs(sessions()) do
-        if session.review.paths[vim.fs.normalize(event.match)] then
-          session:look_at_changes()
-        end
-      end
+      local path = vim.fs.normalize(event.match)
+      -- A list may be long: one after several changes in a row.
+      soon:start(
+        200,
+        0,
+        vim.schedule_wrap(function()
+          for _, session in ipairs(sessions()) do
+            if session.review.paths[path] then
+              session:look_at_changes()
+            end
+          end
+        end)
+      )
     end,
   })
   api.nvim_create_autocmd({ 'BufWinEnter', 'WinResized' }, {
@@ -178,6 +187,7 @@ function Review:forget()
     end
   end
   self:run_first()
+  self.paths = {}
   self:take({ turns = {} })
 end
 
