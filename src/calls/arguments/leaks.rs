@@ -77,8 +77,7 @@ pub(super) fn repair(fields: &mut Fields, properties: &Fields) {
                 let clean = without_end(inside, ours, is_document);
                 without_end(unfenced(clean, is_document), ours, is_document)
             }
-            // In a shell, its backticks would run what the command prints.
-            "command" => crate::text::unfenced(without_end(inside, ours, is_document)),
+            "command" => uncoded(without_end(inside, ours, is_document)),
             _ => without_end(inside, ours, is_document),
         };
         if let Some(lines) = (ours == "content")
@@ -150,7 +149,8 @@ fn unwrapped<'a>(text: &'a str, ours: &str) -> &'a str {
     // A token for quotes surrounds only arguments. What is left between two of them is not a file's name.
     let half = || {
         let inside = line.trim_matches(['<', '|', '"', '>']);
-        (ours == "path" && inside.len() + 1 < line.len() && line.contains('|')).then_some(inside)
+        let is_half = inside.len() + 1 < line.len() && line.contains('|') && !inside.contains('|');
+        (ours == "path" && is_half).then_some(inside)
     };
     let of_line = || cdata().or_else(element).or_else(half);
     quoted
@@ -364,6 +364,18 @@ fn is_document(name: &str) -> bool {
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     ["md", "mdx", "markdown", "rst", "adoc", "txt"]
         .contains(&extension.to_ascii_lowercase().as_str())
+}
+
+/// The command that is marked as code: in a shell, the backticks would run what it prints.
+fn uncoded(command: &str) -> &str {
+    let line = command.trim();
+    let inside = line.trim_matches('`');
+    let is_span = line.starts_with('`') && line.ends_with('`') && !inside.contains(['`', '\n']);
+    if is_span {
+        inside
+    } else {
+        crate::text::unfenced(command)
+    }
 }
 
 /// The text of a file without the code fence around it, or the one that only ends it.
