@@ -3,10 +3,9 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 use serde_json::{Value, json};
 
-use crate::driver::{Client, World, call};
+use crate::driver::{Client, World, call, play_random};
 
 /// The number of plays; set `TANDEM_DISORDER` for more.
 const PLAYS: u32 = 6;
@@ -278,31 +277,12 @@ impl Player {
 
 #[test]
 fn every_request_is_answered_whatever_the_order() {
-    let more = std::env::var("TANDEM_DISORDER").ok();
-    let config = Config {
-        cases: more.as_ref().map_or(PLAYS, |more| more.parse().unwrap()),
-        failure_persistence: None,
-        max_shrink_iters: 100,
-        ..Config::default()
-    };
-    let mut runner = match more {
-        None => {
-            let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-            TestRunner::new_with_rng(config, rng)
-        }
-        Some(_) => TestRunner::new(config),
-    };
-    let played = runner.run(&(script(), steps()), |(script, steps)| {
+    let plays = (script(), steps());
+    play_random(&plays, PLAYS, "TANDEM_DISORDER", |(script, steps)| {
         let mut player = Player::new(script);
         for step in &steps {
             player.play(step);
         }
         player.ends();
-        Ok(())
     });
-    match played {
-        Ok(()) => {}
-        Err(TestError::Fail(why, play)) => panic!("{why}\n{play:?}"),
-        Err(TestError::Abort(why)) => panic!("{why}"),
-    }
 }

@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::{offered, schema};
+use proptest::strategy::Strategy;
+use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 use serde_json::{Value, json};
 use tandem::config::Environment;
 use tandem::server::{Ended, Transport};
@@ -57,6 +59,33 @@ pub fn side_by_side<T: Send, R: Send>(
         }
     });
     results.into_inner().unwrap()
+}
+
+/// Plays random cases: the same few in every run, or as many new ones as the environment variable `more` says.
+pub fn play_random<S: Strategy>(cases: &S, few: u32, more: &str, play: impl Fn(S::Value)) {
+    let more = std::env::var(more).ok();
+    let config = Config {
+        cases: more.as_ref().map_or(few, |more| more.parse().unwrap()),
+        failure_persistence: None,
+        max_shrink_iters: 200,
+        ..Config::default()
+    };
+    let mut runner = match more {
+        None => {
+            let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+            TestRunner::new_with_rng(config, rng)
+        }
+        Some(_) => TestRunner::new(config),
+    };
+    let played = runner.run(cases, |case| {
+        play(case);
+        Ok(())
+    });
+    match played {
+        Ok(()) => {}
+        Err(TestError::Fail(why, case)) => panic!("{why}\n{case:?}"),
+        Err(TestError::Abort(why)) => panic!("{why}"),
+    }
 }
 
 /// A tool call in a script.

@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 use tandem::server::Transport;
 
 use super::*;
-use crate::driver::choose;
+use crate::driver::{choose, play_random};
 use crate::plain::place;
 use crate::program::Program;
 
@@ -690,35 +689,13 @@ fn last_of(turns: &mut Vec<Turn>, who: Who) -> Option<Turn> {
 
 #[test]
 fn whatever_happens_undo_reverts_what_the_model_did_and_nothing_else() {
-    let more = std::env::var("TANDEM_HISTORIES").ok();
-    let config = Config {
-        cases: more
-            .as_ref()
-            .map_or(HISTORIES, |more| more.parse().unwrap()),
-        failure_persistence: None,
-        max_shrink_iters: 200,
-        ..Config::default()
-    };
-    let mut runner = match more {
-        None => {
-            let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-            TestRunner::new_with_rng(config, rng)
-        }
-        Some(_) => TestRunner::new(config),
-    };
-    let played = runner.run(&history(), |history| {
+    play_random(&history(), HISTORIES, "TANDEM_HISTORIES", |history| {
         let mut player = Player::new();
         for event in &history {
             player.play(event);
         }
         player.ends();
-        Ok(())
     });
-    match played {
-        Ok(()) => {}
-        Err(TestError::Fail(why, history)) => panic!("{why}\n{history:?}"),
-        Err(TestError::Abort(why)) => panic!("{why}"),
-    }
 }
 
 #[test]
