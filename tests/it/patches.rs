@@ -274,27 +274,21 @@ fn folders_named_like_the_prefixes_of_git_are_folders() {
         ),
     ]);
     let world = World::new(json!([calls, [{ "text": "Done." }]]));
-    for name in [
+    let names = [
         "main.py",
         "a/main.py",
         "other.py",
         "b/other.py",
         "last.py",
         "a/last.py",
-    ] {
+    ];
+    for name in names {
         world.write(name, "x = 1\n");
     }
     let results = results(&world);
-    let changed = [
-        "main.py",
-        "a/main.py",
-        "other.py",
-        "b/other.py",
-        "last.py",
-        "a/last.py",
-    ]
-    .into_iter()
-    .filter(|name| world.read(name) == "x = 2\n");
+    let changed = names
+        .into_iter()
+        .filter(|name| world.read(name) == "x = 2\n");
     assert_eq!(
         changed.collect::<Vec<_>>(),
         ["a/main.py", "b/other.py", "last.py"],
